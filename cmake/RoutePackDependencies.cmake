@@ -1,0 +1,10 @@
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS CXX)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+
+# Header-only or without a CMake package in Debian.
+find_path(ROUTEPACK_RANDOM123_DIR Random123/philox.h REQUIRED)
+find_path(ROUTEPACK_XXHASH_DIR xxhash.h REQUIRED)

@@ -1,0 +1,52 @@
+# routepack_mpi_test(NAME SOURCES ... RANKS 1 2 3 4 LABELS ...): one program, one CTest entry a rank count.
+# routepack_test(NAME SOURCES ... LABELS ...): a program that needs no MPI start-up.
+find_package(GTest REQUIRED)
+
+set(routepack_mpi_environment
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  OMPI_MCA_hwloc_base_binding_policy=none
+  MPIEXEC_TIMEOUT=110)
+if(ROUTEPACK_SANITIZE MATCHES "address")
+  # Open MPI keeps memory until exit; leaks of our own are looked for under valgrind instead.
+  list(APPEND routepack_mpi_environment ASAN_OPTIONS=detect_leaks=0)
+endif()
+
+add_library(routepack_test_support STATIC
+  ${PROJECT_SOURCE_DIR}/mpi_tests/support/mpi_listener.cpp
+  ${PROJECT_SOURCE_DIR}/mpi_tests/support/main.cpp)
+target_link_libraries(routepack_test_support PUBLIC routepack GTest::gtest GTest::gmock routepack_flags)
+target_include_directories(routepack_test_support PUBLIC ${PROJECT_SOURCE_DIR}/mpi_tests)
+
+function(routepack_mpi_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;RANKS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE routepack_test_support)
+  foreach(ranks IN LISTS arg_RANKS)
+    set(labels mpi ${arg_LABELS})
+    if(ranks GREATER 4)
+      list(APPEND labels wide)
+    endif()
+    add_test(NAME ${name}.np${ranks}
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.np${ranks} PROPERTIES
+      PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT} LABELS "${labels}"
+      ENVIRONMENT "${routepack_mpi_environment}")
+  endforeach()
+endfunction()
+
+function(routepack_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE routepack routepack_flags GTest::gtest_main GTest::gmock)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/mpi_tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "pure;${arg_LABELS}"
+    ENVIRONMENT "${routepack_mpi_environment}")
+endfunction()

@@ -1,0 +1,40 @@
+// Everything that decides a plan, beside the window itself. Defaults in place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "routepack/cost.hpp"
+#include "routepack/placement.hpp"
+#include "routepack/topology.hpp"
+
+namespace routepack {
+
+struct SearchOptions {
+  std::uint64_t seed = 1;
+  int num_chains = 0;           // P, population size; 0: chosen from the window's size
+  std::int64_t num_sweeps = 0;  // K, work budget of a chain; 0: chosen from the window's size
+  double time_limit_seconds =
+      0.0;              // 0: none. Counted from the start of the program or of make_plan
+  int num_threads = 0;  // a rank; 0: the node's cores divided by its ranks
+};
+
+// What moving experts costs (only with a current placement).
+struct MigrationOptions {
+  double cost_per_expert = 0.0;       // in cost units of max_shard, for a single step
+  std::int64_t horizon_steps = 1;     // steps that a placement serves
+  double max_moved_fraction = 1.0;    // of all (layer, expert) pairs
+  std::int64_t bytes_per_expert = 0;  // for the report; 0: unknown
+};
+
+struct PlanOptions {
+  Topology topology;
+  CostModel cost;  // its capacity_tokens is C
+  int row_multiple = 1;
+  std::int64_t pad_multiple = 1;
+  SearchOptions search;
+  MigrationOptions migration;
+  std::optional<Placement> current_placement;
+};
+
+}  // namespace routepack

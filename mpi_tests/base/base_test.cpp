@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <string>
+
+#include "base/checked.hpp"
+#include "base/digest.hpp"
+#include "routepack/ids.hpp"
+
+namespace routepack {
+namespace {
+
+TEST(Checked, ReportsOverflowInsteadOfWrapping) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(checked_add(kMax - 1, 1, "sum"), kMax);
+  EXPECT_THROW((void)checked_add(kMax, 1, "sum"), Error);
+  EXPECT_EQ(checked_multiply(3'037'000'499, 3'037'000'499, "square"), 9'223'372'030'926'249'001);
+  EXPECT_THROW((void)checked_multiply(std::int64_t{1} << 32U, std::int64_t{1} << 31U, "x"), Error);
+}
+
+TEST(Checked, DividesUp) {
+  EXPECT_EQ(ceil_divide(10, 4), 3);
+  EXPECT_EQ(ceil_divide(8, 4), 2);
+  EXPECT_EQ(round_up(65, 64), 128);
+  EXPECT_EQ(round_up(64, 64), 64);
+}
+
+TEST(Error, EveryCodeHasANameAndAStatus) {
+  std::set<std::string> names;
+  for (int code = 0; code <= static_cast<int>(ErrorCode::kTransferFailed); ++code) {
+    names.insert(std::string(name_of(static_cast<ErrorCode>(code))));
+    const int status = exit_status_of(static_cast<ErrorCode>(code));
+    EXPECT_GE(status, 2);
+    EXPECT_LE(status, 4);
+  }
+  EXPECT_EQ(names.size(), 21U);
+  EXPECT_EQ(names.count("UNKNOWN"), 0U);
+  EXPECT_EQ(exit_status_of(ErrorCode::kNonemptyCellsImpossible), 3);
+  EXPECT_EQ(exit_status_of(ErrorCode::kTransferFailed), 4);
+}
+
+TEST(Digest, MatchesXxh3ReferenceAndSeparatesBoundaries) {
+  // XXH3_128bits of no bytes with seed 0 (xxHash reference vectors).
+  EXPECT_EQ(to_hex(digest_of({})), "99aa06d3014798d86001c324468d497f");
+  DigestBuilder left;
+  left.add_all(std::vector<int>{1});
+  left.add_all(std::vector<int>{2, 3});
+  DigestBuilder right;
+  right.add_all(std::vector<int>{1, 2});
+  right.add_all(std::vector<int>{3});
+  EXPECT_NE(to_hex(left.finish()), to_hex(right.finish()));
+}
+
+TEST(IndexVector, IsIndexedByItsIdOnly) {
+  IndexVector<ExpertId, int> pairs{3U, 7};
+  pairs[ExpertId{1}] = 9;
+  int total = 0;
+  for (const ExpertId expert : ids<ExpertId>(3)) {
+    total += pairs[expert];
+  }
+  EXPECT_EQ(total, 23);
+}
+
+}  // namespace
+}  // namespace routepack

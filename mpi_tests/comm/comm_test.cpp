@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/check.hpp"
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "comm/node_shared.hpp"
+
+namespace routepack {
+namespace {
+
+class Comm : public ::testing::Test {
+ protected:
+  Communicator comm_{MPI_COMM_WORLD};
+  std::int64_t rank_ = comm_.mpi_rank();
+  std::int64_t ranks_ = comm_.num_mpi_ranks();
+};
+
+TEST_F(Comm, SharesCoverEverythingOnce) {
+  for (const std::int64_t count : {0, 1, 5, 17}) {
+    std::int64_t end = 0;
+    for (int part = 0; part < 4; ++part) {
+      const Share share = share_of(count, part, 4);
+      EXPECT_EQ(share.begin, end);
+      EXPECT_LE(share.size(), count / 4 + 1);
+      end = share.end;
+    }
+    EXPECT_EQ(end, count);
+  }
+}
+
+TEST_F(Comm, SumsMinimaAndGathersInRankOrder) {
+  EXPECT_EQ(all_reduce_sum(rank_ + 1, comm_), ranks_ * (ranks_ + 1) / 2);
+  EXPECT_EQ(all_reduce_min(rank_ + 5, comm_), 5);
+  EXPECT_EQ(all_reduce_max(rank_, comm_), ranks_ - 1);
+  const std::vector<std::int64_t> sums =
+      all_reduce_sum(std::vector<std::int64_t>{rank_, 2 * rank_}, comm_);
+  EXPECT_EQ(sums[1], ranks_ * (ranks_ - 1));
+  // Rank r contributes r values: r, r, …
+  const std::vector<std::int32_t> mine(static_cast<std::size_t>(rank_), comm_.mpi_rank());
+  std::vector<std::int32_t> expected;
+  for (std::int32_t rank = 0; rank < comm_.num_mpi_ranks(); ++rank) {
+    expected.insert(expected.end(), static_cast<std::size_t>(rank), rank);
+  }
+  EXPECT_EQ(all_gather(mine, comm_), expected);
+}
+
+TEST_F(Comm, BroadcastTakesTheRootsLength) {
+  const int root = comm_.num_mpi_ranks() - 1;
+  std::vector<std::uint16_t> values;
+  if (comm_.mpi_rank() == root) {
+    values = {1, 2, 3};
+  }
+  EXPECT_EQ(broadcast(values, root, comm_), (std::vector<std::uint16_t>{1, 2, 3}));
+}
+
+TEST_F(Comm, AllRanksThrowTheErrorOfTheLowestFailingOne) {
+  const std::int64_t first = ranks_ / 2;
+  std::string text;
+  try {
+    agree_on(
+        [&] { RP_CHECK(rank_ < first, ErrorCode::kZeroLengthSample, "sample {}", rank_); }, comm_
+    );
+  } catch (const Error& error) {
+    text = error.what();
+    EXPECT_EQ(error.code(), ErrorCode::kZeroLengthSample);
+  }
+  EXPECT_EQ(text, fmt::format("sample {}", first));
+  EXPECT_EQ(agree_on([] { return 7; }, comm_), 7);
+}
+
+TEST_F(Comm, DisagreementIsSeenByEveryRank) {
+  agree_same(Digest{1, 2}, "plan", comm_);
+  bool thrown = false;
+  try {
+    agree_same(Digest{1, static_cast<std::uint64_t>(rank_)}, "plan", comm_);
+  } catch (const Error& error) {
+    thrown = error.code() == ErrorCode::kPlanDisagreement;
+  }
+  EXPECT_EQ(thrown, ranks_ > 1);
+}
+
+TEST_F(Comm, NodeSharedArrayHasOneCopy) {
+  const Communicator node = comm_.split_by_node();
+  const NodeSharedArray<std::int32_t> shared(static_cast<std::size_t>(node.num_mpi_ranks()), node);
+  const std::span<std::int32_t> values = shared.span();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % 64, 0U);
+  values[static_cast<std::size_t>(node.mpi_rank())] = node.mpi_rank() + 1;
+  shared.synchronize(node);
+  EXPECT_EQ(
+      std::accumulate(values.begin(), values.end(), 0),
+      node.num_mpi_ranks() * (node.num_mpi_ranks() + 1) / 2
+  );
+  shared.synchronize(node);
+}
+
+}  // namespace
+}  // namespace routepack

@@ -1,0 +1,52 @@
+#include "comm/agreement.hpp"
+
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "comm/collectives.hpp"
+
+namespace routepack {
+
+void agree_ok(const std::optional<Error>& mine, const Communicator& comm) {
+  const int first = all_reduce_min(mine ? comm.mpi_rank() : comm.num_mpi_ranks(), comm);
+  if (first == comm.num_mpi_ranks()) {
+    return;
+  }
+  std::vector<char> text;
+  auto code = static_cast<int>(ErrorCode::kUsage);
+  if (comm.mpi_rank() == first) {
+    const std::string what = mine->what();
+    text.assign(what.begin(), what.end());
+    code = static_cast<int>(mine->code());
+  }
+  code = broadcast_value(code, first, comm);
+  text = broadcast(std::move(text), first, comm);
+  throw Error(static_cast<ErrorCode>(code), std::string(text.begin(), text.end()));
+}
+
+void agree_same(const Digest& mine, const char* what, const Communicator& comm) {
+  const std::vector<Digest> all = all_gather_value(mine, comm);  // the same list on every rank
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    RP_CHECK(
+        all[rank] == all[0], ErrorCode::kPlanDisagreement, "{}: rank 0 holds {}, rank {} holds {}",
+        what, to_hex(all[0]), rank, to_hex(all[rank])
+    );
+  }
+}
+
+namespace detail {
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::kNumberOutOfRange, "out of memory");
+  }
+}
+
+}  // namespace detail
+}  // namespace routepack

@@ -1,0 +1,56 @@
+// Counter-based random numbers (Philox4x32-10, Random123): a draw is a pure function of
+// (seed, purpose, owner, step, index), so it depends on no rank, thread or platform.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace routepack {
+
+// What a stream drives; keeps streams with equal numbers apart.
+enum class Purpose : std::uint32_t {
+  kMoves = 1,
+  kStarts,
+  kResampling,
+  kPlacement,
+  kRowSearch,
+  kSynthetic,
+  kPerturbation,
+  kTests = 100,
+};
+
+// 128 random bits; `word(n)` are four independent 32-bit draws.
+class Block {
+ public:
+  explicit constexpr Block(std::array<std::uint32_t, 4> words) : words_(words) {}
+  [[nodiscard]] constexpr std::uint32_t word(std::size_t n) const { return words_[n]; }
+  // Uniform in [0, bound) from word n, by multiply-shift: bias below bound / 2^32.
+  [[nodiscard]] constexpr std::uint32_t below(std::size_t n, std::uint32_t bound) const {
+    return static_cast<std::uint32_t>((std::uint64_t{words_[n]} * bound) >> 32U);
+  }
+  // Uniform in (0, 1), from words n and n+1, 53 bits.
+  [[nodiscard]] double unit(std::size_t n) const;
+
+ private:
+  std::array<std::uint32_t, 4> words_;
+};
+
+class Stream {
+ public:
+  Stream(std::uint64_t seed, Purpose purpose, std::uint32_t owner);
+  // Draws of (step, index): any order, any number of times, same bits.
+  [[nodiscard]] Block at(std::uint32_t step, std::uint64_t index) const;
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t purpose_;
+  std::uint32_t owner_;
+};
+
+// Fisher-Yates from one stream step; a permutation of 0 … size-1.
+[[nodiscard]] std::vector<std::int32_t> random_permutation(
+    const Stream& stream, std::uint32_t step, std::int32_t size
+);
+
+}  // namespace routepack
