@@ -1,27 +1,43 @@
-// Demand of every sample on every EP rank, through a placement, with the layers in SIMD lanes.
+// Routed pairs of every sample on the EP ranks of a placement: what the search adds and subtracts.
+// The view owns nothing, so pure code needs no MPI; the data is node-shared or a plain vector.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace routepack {
 
-// Layers are padded to a multiple of this, so that a vector of 16 lanes never straddles EP ranks.
-inline constexpr int kLayerLanes = 16;
-
-// Element ((sample * ep + ep_rank) * padded_layers + layer), routed pairs; padding layers are 0.
-// Exactly one of the two spans is used: `narrow` where every value fits 16 bits, else `wide`.
+// Element ((sample * ep + ep_rank) * padded_layers + layer). Layers are padded to a multiple of
+// kLayerPadding with zeros, so that a rank's layers fill whole SIMD registers.
+// Exactly one of `narrow` and `wide` holds the data; both are empty where there is none.
 struct ProjectedDemandView {
   int num_samples = 0;
   int ep = 1;
   int num_layers = 0;
   int padded_layers = 0;
-  std::span<const std::uint16_t> narrow;
-  std::span<const std::uint32_t> wide;
+  std::span<const std::uint16_t> narrow;  // where every element fits 16 bits
+  std::span<const std::uint32_t> wide;    // otherwise
+};
 
-  [[nodiscard]] std::size_t sample_stride() const {
-    return static_cast<std::size_t>(ep) * static_cast<std::size_t>(padded_layers);
+inline constexpr int kLayerPadding = 16;
+
+[[nodiscard]] constexpr int padded_layer_count(int num_layers) {
+  return (num_layers + kLayerPadding - 1) / kLayerPadding * kLayerPadding;
+}
+
+// The same with its own memory, in one process; `narrow` or `wide` stays empty.
+struct OwnedProjectedDemand {
+  int num_samples = 0;
+  int ep = 1;
+  int num_layers = 0;
+  int padded_layers = 0;
+  std::vector<std::uint16_t> narrow;
+  std::vector<std::uint32_t> wide;
+
+  [[nodiscard]] ProjectedDemandView view() const {
+    return {num_samples, ep, num_layers, padded_layers, narrow, wide};
   }
 };
 
