@@ -37,4 +37,24 @@ enum class Loads { kUniform, kLognormal, kZipf };
   return demand;
 }
 
+// [E][blocks padded to 16] pairs, about `mean` each: a lognormal share of every expert (sigma 0.6)
+// times what each block makes of it (sigma `spread`).
+[[nodiscard]] inline std::vector<std::uint32_t> make_block_demand(
+    int num_experts, int num_blocks, double mean, double spread, std::uint64_t seed
+) {
+  const Stream shares{seed, Purpose::kTests, 11};
+  const Stream noise{seed, Purpose::kTests, 12};
+  const std::size_t stride = (static_cast<std::size_t>(num_blocks) + 15) / 16 * 16;
+  std::vector<std::uint32_t> demand(static_cast<std::size_t>(num_experts) * stride, 0);
+  for (std::size_t expert = 0; expert < static_cast<std::size_t>(num_experts); ++expert) {
+    const double share = std::exp(0.6 * normal(shares.at(0, expert)));
+    for (std::size_t block = 0; block < static_cast<std::size_t>(num_blocks); ++block) {
+      const Block draw = noise.at(static_cast<std::uint32_t>(block), expert);
+      demand[expert * stride + block] =
+          static_cast<std::uint32_t>(std::llround(mean * share * std::exp(spread * normal(draw))));
+    }
+  }
+  return demand;
+}
+
 }  // namespace routepack::testing
