@@ -82,8 +82,8 @@ Population::Population(
   best_holder_ = best.mpi_rank;
 }
 
-std::int64_t Population::moves_per_sweep() const {
-  return kMovesPerSample * std::max(problem_->num_samples(), 64);
+std::int64_t Population::moves_per_sweep(const SearchProblem& problem) {
+  return kMovesPerSample * std::max(problem.num_samples(), 64);
 }
 
 std::int64_t Population::mean_change() {
@@ -208,7 +208,7 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
     if (decision.stop) {
       return;
     }
-    const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep();
+    const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep(*problem_);
     archive(run_local({next_stage_, decision.temperature, num_moves, best_score_}));
     const Energies energies = gather_energies();
     ++next_stage_;

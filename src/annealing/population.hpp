@@ -77,7 +77,7 @@ class Population {
   void restart_from(const CellLayout& layout);
 
   // Proposals of a sweep: a fixed number a sample.
-  [[nodiscard]] std::int64_t moves_per_sweep() const;
+  [[nodiscard]] static std::int64_t moves_per_sweep(const SearchProblem& problem);
   [[nodiscard]] std::int64_t total_moves() const { return total_moves_; }
   [[nodiscard]] std::int64_t sweeps_done() const { return sweeps_done_; }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/simd.hpp"
+
 namespace routepack {
 
 // Sum over layers of the largest EP rank's load, of two blocks. `exceeded`: the limit was passed
@@ -46,10 +48,6 @@ struct PeakKernels {
   )(const std::uint32_t* sample, std::uint32_t* from, std::uint32_t* to, std::size_t count);
 };
 
-enum class SimdLevel { kPortable, kAvx2, kAvx512 };
-
-// The widest level that this CPU has.
-[[nodiscard]] SimdLevel best_simd_level();
 // The kernels of a level, which the CPU must have.
 [[nodiscard]] const PeakKernels& peak_kernels(SimdLevel level);
 

@@ -5,12 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/simd.hpp"
+
 namespace routepack {
-
-enum class SimdLevel { kPortable, kAvx2, kAvx512 };
-
-// The highest level that this CPU runs.
-[[nodiscard]] SimdLevel best_simd_level();
 
 // Blocks a vector step; arrays over blocks are padded with zeros to a multiple of it.
 inline constexpr std::size_t kBlockLanes = 16;
