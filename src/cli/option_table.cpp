@@ -159,10 +159,29 @@ class OptionParser {
     std::ifstream file(path);
     RP_CHECK(file.good(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path);
     try {
-      return collect(po::parse_config_file(file, description), path);
+      return without_cleared_flags(collect(po::parse_config_file(file, description), path), path);
     } catch (const po::error& error) {
       fail(ErrorCode::kUsage, "{}: {}", path, error.what());
     }
+  }
+
+  // In a file a flag has a value, and may be cleared.
+  Given without_cleared_flags(Given given, const std::string& path) const {
+    for (const Option& option : options_) {
+      const auto found = given.find(long_name(option));
+      if (option.kind != OptionKind::kFlag || found == given.end()) {
+        continue;
+      }
+      const std::string& value = found->second.front();
+      RP_CHECK(
+          value == "true" || value == "false", ErrorCode::kUsage,
+          "{}: {} is '{}', expected true or false", path, found->first, value
+      );
+      if (value == "false") {
+        given.erase(found);
+      }
+    }
+    return given;
   }
 
   // The command line wins over the file's value of the same option and over its contradictions.
@@ -221,10 +240,14 @@ const std::vector<Option>& common_options() {
        .kind = OptionKind::kFlag,
        .help = "print errors only",
        .contradicts = {"verbose", "progress"}},
-      {.name = "verbose", .kind = OptionKind::kFlag, .help = "print every phase on stderr"},
+      {.name = "verbose",
+       .kind = OptionKind::kFlag,
+       .help = "print every phase on stderr",
+       .contradicts = {"quiet"}},
       {.name = "progress",
        .kind = OptionKind::kFlag,
-       .help = "print progress on stderr even where that is no terminal"},
+       .help = "print progress on stderr even where that is no terminal",
+       .contradicts = {"quiet"}},
       {.name = "help", .kind = OptionKind::kFlag, .help = "print this text"},
       {.name = "version", .kind = OptionKind::kFlag, .help = "print the version"},
   };

@@ -22,7 +22,8 @@ struct Option {
   double max = std::numeric_limits<double>::infinity();
   bool repeated = false;
   bool required = false;
-  std::vector<std::string> contradicts = {};  // options that may not stand beside this one
+  std::vector<std::string> contradicts =
+      {};  // options that may not stand beside this one, and the reverse
 };
 
 struct CommandSpec {
