@@ -1,4 +1,5 @@
-// Exact integer shares of a total under a cap: the step from real-valued rates to counts that add up.
+// Exact integer shares of a total under a cap: the step from real-valued rates to counts that add
+// up.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ enum class Draw : std::uint32_t {
   kCapped,        // sample
   kPromptTokens,  // prompt: index expert, or token of the prompt
   kSampleTokens,  // sample: index expert, or token of the response
-  kPromptRounding,
-  kSampleRounding,
+  kPromptLayer,   // prompt: index 0, or a permutation of the experts
+  kSampleLayer,   // sample: the same
 };
 
 struct DrawSource {

@@ -1,5 +1,5 @@
-// What a synthetic window is like. Defaults: one step of reinforcement learning on one kind of task,
-// 64 prompts with 8 rollouts each, as in arXiv 2608.12146.
+// What a synthetic window is like. Defaults: one step of reinforcement learning on one kind of
+// task, 64 prompts with 8 rollouts each, as in arXiv 2608.12146.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,10 @@ struct Popularity {
 // "lognormal:SIGMA", "zipf:EXPONENT" or "flat". Throws USAGE.
 [[nodiscard]] Popularity parse_popularity(const std::string& text);
 
-// Workloads that isolate one cause of imbalance; W0 to W7 are the names of the public token-imbalance
-// benchmark of Megatron-LM (pull request 7488). "EP rank p" is the p-th of `pattern_ep` equal blocks
-// of expert ids, where the identity placement puts them; "hot" is `heat` times as popular.
+// Workloads that isolate one cause of imbalance; W0 to W7 are the names of the public
+// token-imbalance benchmark of Megatron-LM (pull request 7488). "EP rank p" is the p-th of
+// `pattern_ep` equal blocks of expert ids, where the identity placement puts them; "hot" is `heat`
+// times as popular.
 enum class Pattern {
   kNone,             // popularity and correlation as the options say
   kBalanced,         // W0: equal experts, equal samples

@@ -1,6 +1,6 @@
-// exp, log and normal deviates from IEEE-754 operations that are exactly defined everywhere (+ - * /,
-// sqrt, scaling by powers of two) in one fixed order. The C library's exp, log and sin differ by an
-// ulp between versions and CPUs, which would change a synthetic window's counts.
+// exp, log and normal deviates from IEEE-754 operations that are exactly defined everywhere (+ - *
+// /, sqrt, scaling by powers of two) in one fixed order. The C library's exp, log and sin differ by
+// an ulp between versions and CPUs, which would change a synthetic window's counts.
 #pragma once
 
 #include <cstdint>

@@ -123,8 +123,7 @@ RoutingModel::RoutingModel(const SynthOptions& options)
   const Stream stream = DrawSource{options.seed}.stream(0);
   const int num_layers = static_cast<int>(options.model.moe_layers().size());
   for (int layer = 0; layer < num_layers; ++layer) {
-    std::vector<double> weights =
-        base_popularity(popularity, options.model.experts, layer, stream);
+    std::vector<double> weights = base_popularity(popularity, options.model.experts, layer, stream);
     apply_pattern_in_place(weights, options, layer, stream);
     popularity_.insert(popularity_.end(), weights.begin(), weights.end());
     const std::uint32_t step = DrawSource::step(Draw::kLoading, layer);

@@ -1,9 +1,11 @@
 // Draws the routing of single samples: counts per expert, or the experts of every token.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "io/synth/draws.hpp"
 #include "io/synth/lengths.hpp"
 #include "io/synth/routing_model.hpp"
 
@@ -15,28 +17,30 @@ class SampleRouting {
 
   // [L, E] routed pairs: exactly k * tokens at every layer, each at most the tokens. Rollouts of a
   // prompt share the draw of its own tokens, as equal prefixes route equally.
-  [[nodiscard]] std::vector<std::uint32_t> counts(
-      std::int64_t sample, const SampleTokens& tokens
-  ) const;
+  [[nodiscard]] std::vector<std::uint32_t> counts(std::int64_t sample, const SampleTokens& tokens)
+      const;
 
   // [rows, A, k] expert ids of the sample's tokens in order, distinct within a row; A and the rows
-  // as options.all_layers and options.last_route say. Each expert's inclusion probability is
-  // exactly its rate; tokens are independent given the rates (a design effect of 1).
-  [[nodiscard]] std::vector<std::uint16_t> routes(
-      std::int64_t sample, const SampleTokens& tokens
-  ) const;
+  // as options.all_layers and options.last_route say; dense layers hold zeros. Each expert's
+  // inclusion probability is exactly its rate; tokens are independent given the rates (a design
+  // effect of 1, whatever the option says).
+  [[nodiscard]] std::vector<std::uint16_t> routes(std::int64_t sample, const SampleTokens& tokens)
+      const;
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> draw_counts(
-      const std::vector<std::int64_t>& rates,
-      std::int64_t tokens,
-      const Stream& stream,
-      std::uint32_t token_step,
-      std::uint32_t rounding_step
-  ) const;
+  // Consecutive tokens of a sample that are drawn alike: its prompt, or its response.
+  struct Part {
+    std::int64_t tokens = 0;
+    RoutingModel::Latent latent;
+    Stream stream;
+    Draw token_draw;
+    Draw layer_draw;  // one draw a layer: the offset of rounding, or the order of the experts
+  };
+  [[nodiscard]] std::array<Part, 2> parts_of(std::int64_t sample, const SampleTokens& tokens) const;
+  [[nodiscard]] std::vector<std::int64_t> draw_counts(const Part& part, int layer) const;
 
   SynthOptions options_;
-  int num_moe_layers_;
+  std::vector<int> moe_layers_;
   RoutingModel model_;
 };
 
