@@ -16,8 +16,8 @@ namespace routepack {
 struct Popularity {
   enum class Kind { kLognormal, kZipf, kFlat };
   Kind kind = Kind::kLognormal;
-  // kLognormal: standard deviation of the log; 1.1 gives EP ranks of 16 experts a coefficient of
-  // variation of about 0.4. kZipf: exponent s of rank^-s. kFlat: unused.
+  // kLognormal: standard deviation of the log; with 1.1 the loads of EP ranks of 16 experts vary by
+  // about 0.3 of their mean (standard deviation). kZipf: exponent s of rank^-s. kFlat: unused.
   double parameter = 1.1;
 };
 
