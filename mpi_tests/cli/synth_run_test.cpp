@@ -8,14 +8,17 @@
 #include <iterator>
 
 #include "base/digest.hpp"
+#include "cli/command.hpp"
 #include "comm/collectives.hpp"
 #include "io/window_reader.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kDemandDigest = "525254d115dfb162e25d1b820d89b115";
 
 Digest digest_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -91,9 +94,19 @@ TEST_F(SynthRun, CountsAreTheSameBytesAtAnyRankCount) {
   EXPECT_EQ(
       to_hex(digest_of_file(folder_ / "window/lengths.npy")), "bd7e15c869e8f650a62ed9cdd82b60a1"
   );
-  EXPECT_EQ(
-      to_hex(digest_of_file(folder_ / "window/demand.npy")), "525254d115dfb162e25d1b820d89b115"
+  EXPECT_EQ(to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
+}
+
+// The same window through the command line: what is not given takes the defaults of SynthOptions.
+TEST_F(SynthRun, CommandMakesTheSameWindow) {
+  const Command command = synth_command();
+  const OptionValues values = parse_options(
+      command.spec,
+      {"--preset", "ling-3.0-tiny", "--samples", "15", "--rollouts", "5", "--length-median", "60",
+       "--prompt-median", "20", "--length-max", "400", "--out", request_.out}
   );
+  command.run(values, comm_);
+  EXPECT_EQ(to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
 }
 
 TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
@@ -171,4 +184,4 @@ TEST_F(SynthRun, ReportsProgressUpToTheEnd) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::cli

@@ -8,7 +8,7 @@
 #include "io/synth/staged_window.hpp"
 #include "io/synth/window_files.hpp"
 
-namespace routepack {
+namespace routepack::cli {
 namespace {
 
 SynthSummary summarize(const SynthOptions& options, const std::vector<SampleTokens>& lengths) {
@@ -94,4 +94,4 @@ SynthSummary run_synth(
   return summarize(options, lengths);
 }
 
-}  // namespace routepack
+}  // namespace routepack::cli

@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "io/synth/options.hpp"
 
-namespace routepack {
+namespace routepack::cli {
 
 struct SynthRequest {
   SynthOptions window;
@@ -34,4 +34,4 @@ using SynthProgress = std::function<void(double)>;
     const SynthRequest& request, const SynthProgress& progress, const Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::cli

@@ -116,6 +116,12 @@ void read_lengths(WindowHeader& header) {
         length > 0 && length <= kMaxLength, ErrorCode::kNumberOutOfRange,
         "{}: sample {} has {} tokens, allowed are 1 to {}", path, sample, length, kMaxLength
     );
+    // So that the pairs of a sample fit 32 bits on any EP rank.
+    RP_CHECK(
+        length * header.shape.top_k <= std::numeric_limits<std::uint32_t>::max(),
+        ErrorCode::kNumberOutOfRange, "{}: sample {} has {} tokens at top {}, over 2^32 - 1 pairs",
+        path, sample, length, header.shape.top_k
+    );
   }
 }
 
