@@ -19,6 +19,7 @@ struct Command {
 [[nodiscard]] const std::vector<Command>& commands();
 
 [[nodiscard]] Command demand_command();
+[[nodiscard]] Command synth_command();
 
 // --quiet and --verbose.
 [[nodiscard]] Verbosity verbosity_of(const OptionValues& values);

@@ -3,7 +3,7 @@
 namespace routepack::cli {
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kCommands = {demand_command()};
+  static const std::vector<Command> kCommands = {demand_command(), synth_command()};
   return kCommands;
 }
 
