@@ -114,7 +114,7 @@ TEST(StartLayout, IsAtLeastAsLevelAsLargestDifferencing) {
         testing::lognormal_window(
             256, 2000.0, 0.8, 16384, testing::LongTail::kClipped, testing::planted_stream(seed, 3)
         ),
-        {.dp = 8, .ep = 8}
+        {.dp = 8, .ep = 8}, 2
     );
     const int num_cells = problem.feasible.num_cells();
     const IndexVector<SampleId, CellId> differenced =

@@ -8,6 +8,7 @@
 #include "packing/bounds.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/exact_search.hpp"
+#include "packing/pool_search.hpp"
 #include "packing/slack_fit.hpp"
 
 namespace routepack {
@@ -61,6 +62,24 @@ class RowBracket {
     }
   }
 
+  // Pool search for the target, around the samples that the best l2 bound counts, then around all.
+  void search_target_with_pool(std::int64_t max_steps) {
+    const CellBound simple = best_simple_bound(lengths_, capacity_);
+    for (const std::int64_t lambda : {simple.lambda, std::int64_t{0}}) {
+      std::optional<CellPacking> packing = search_with_pool(
+          padded_, capacity_, target_cells(), {std::max(lambda, std::int64_t{1}), max_steps},
+          Stream{0, Purpose::kRowSearch, 0}
+      );
+      if (packing) {
+        improve_packing(std::move(*packing));
+        return;
+      }
+      if (lambda == 0) {
+        return;
+      }
+    }
+  }
+
   [[nodiscard]] std::int64_t num_samples() const {
     return static_cast<std::int64_t>(padded_.size());
   }
@@ -91,12 +110,21 @@ void close_bracket(
   if (bracket.closed()) {
     return;
   }
-  bracket.improve_packing(pack_minimum_slack(padded, capacity, effort.max_nodes_per_cell));
-  while (!bracket.closed() && padded.size() <= kMaxSearchedSamples) {
+  bracket.improve_packing(
+      pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
+  );
+  // Complete search decides few samples at once; the pool search is for many.
+  const bool searchable = padded.size() <= kMaxSearchedSamples;
+  while (!bracket.closed()) {
     const std::int64_t target = bracket.target_cells();
-    bracket.search_target(effort.max_search_nodes);
+    if (searchable) {
+      bracket.search_target(effort.max_search_nodes);
+    }
     if (!bracket.closed() && bracket.target_cells() == target) {
-      break;  // gave up
+      bracket.search_target_with_pool(effort.max_pool_steps);
+    }
+    if (!bracket.closed() && bracket.target_cells() == target) {
+      break;
     }
   }
 }
