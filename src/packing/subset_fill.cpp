@@ -19,12 +19,12 @@ bool SubsetFill::run(const std::vector<Position>& candidates, const Limits& limi
   return best_tokens_ >= limits.at_least;
 }
 
-// True when the search is over: the cell is full, or the nodes are spent.
+// True when the search is over: there is enough, or the nodes are spent.
 bool SubsetFill::extend(std::size_t from, std::int64_t tokens) {
   if (tokens > best_tokens_) {
     best_tokens_ = tokens;
     best_ = chosen_;
-    if (tokens == capacity_) {
+    if (tokens >= limits_.enough) {
       return true;
     }
   }
@@ -36,7 +36,7 @@ bool SubsetFill::extend(std::size_t from, std::int64_t tokens) {
   while (true) {
     const auto fitting = std::partition_point(
         begin + static_cast<std::ptrdiff_t>(from), candidates_.end(),
-        [&](Position position) { return tokens + lengths_[position] > capacity_; }
+        [&](Position position) { return tokens + lengths_[position] > limits_.capacity; }
     );
     if (fitting == candidates_.end()) {
       return false;

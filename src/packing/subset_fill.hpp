@@ -13,17 +13,18 @@ using Position = std::uint32_t;
 class SubsetFill {
  public:
   // `lengths[position]` descending; must outlive the search.
-  SubsetFill(const std::vector<std::int64_t>& lengths, std::int64_t capacity)
-      : lengths_(lengths), capacity_(capacity) {}
+  explicit SubsetFill(const std::vector<std::int64_t>& lengths) : lengths_(lengths) {}
 
   struct Limits {
+    std::int64_t capacity = 0;    // tokens
     std::int64_t at_least = 1;    // tokens; only subsets that hold so many count
+    std::int64_t enough = 0;      // tokens; the first subset with so many ends the search
     std::size_t max_samples = 0;  // of the subset
     std::int64_t max_nodes = 0;
   };
 
   // Looks among `candidates` (ascending positions) for the subset of most tokens within the
-  // capacity; the first one found of equal ones. True where any holds limits.at_least tokens.
+  // capacity, longest first; of equal ones the first. True where any holds limits.at_least tokens.
   bool run(const std::vector<Position>& candidates, const Limits& limits);
 
   // Of the last successful run, both ascending.
@@ -37,7 +38,6 @@ class SubsetFill {
   bool extend(std::size_t from, std::int64_t tokens);
 
   const std::vector<std::int64_t>& lengths_;
-  std::int64_t capacity_;
   Limits limits_;
   std::vector<Position> candidates_;
   std::vector<std::int64_t> tokens_from_;  // of candidate n and all after it
