@@ -10,6 +10,7 @@
 #include "packing/exact_search.hpp"
 #include "packing/pool_search.hpp"
 #include "packing/slack_fit.hpp"
+#include "packing/step_bound.hpp"
 
 namespace routepack {
 namespace {
@@ -62,21 +63,13 @@ class RowBracket {
     }
   }
 
-  // Pool search for the target, around the samples that the best l2 bound counts, then around all.
-  void search_target_with_pool(std::int64_t max_steps) {
-    const CellBound simple = best_simple_bound(lengths_, capacity_);
-    for (const std::int64_t lambda : {simple.lambda, std::int64_t{0}}) {
-      std::optional<CellPacking> packing = search_with_pool(
-          padded_, capacity_, target_cells(), {std::max(lambda, std::int64_t{1}), max_steps},
-          Stream{0, Purpose::kRowSearch, 0}
-      );
-      if (packing) {
-        improve_packing(std::move(*packing));
-        return;
-      }
-      if (lambda == 0) {
-        return;
-      }
+  // Pool search for the target. Each `attempt` draws differently.
+  void search_target_with_pool(const PoolSearchLimits& limits, std::uint32_t attempt) {
+    std::optional<CellPacking> packing = search_with_pool(
+        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}
+    );
+    if (packing) {
+      improve_packing(std::move(*packing));
     }
   }
 
@@ -96,7 +89,8 @@ class RowBracket {
   CellPacking packing_;
 };
 
-// From cheap to dear; every step ends the work if it closes the bracket.
+// From cheap to dear, for one target after the other; ends when the bracket is closed, or when the
+// whole effort has neither reached the target nor refuted it.
 void close_bracket(
     RowBracket& bracket,
     const PaddedLengths& padded,
@@ -106,25 +100,34 @@ void close_bracket(
   if (bracket.closed()) {
     return;
   }
-  bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+  const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
+  bracket.improve_bound(best_step_bound(bracket.lengths(), capacity));
   if (bracket.closed()) {
     return;
   }
   bracket.improve_packing(
       pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
   );
-  // Complete search decides few samples at once; the pool search is for many.
-  const bool searchable = padded.size() <= kMaxSearchedSamples;
   while (!bracket.closed()) {
     const std::int64_t target = bracket.target_cells();
-    if (searchable) {
+    const auto undecided = [&] { return !bracket.closed() && bracket.target_cells() == target; };
+    if (padded.size() <= kMaxSearchedSamples) {
       bracket.search_target(effort.max_search_nodes);
     }
-    if (!bracket.closed() && bracket.target_cells() == target) {
-      bracket.search_target_with_pool(effort.max_pool_steps);
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps / 4}, 0);
     }
-    if (!bracket.closed() && bracket.target_cells() == target) {
-      break;
+    if (undecided()) {
+      bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+    }
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps}, 1);
+    }
+    if (undecided() && best_lambda > 1) {
+      bracket.search_target_with_pool({1, effort.max_pool_steps}, 2);
+    }
+    if (undecided()) {
+      return;
     }
   }
 }

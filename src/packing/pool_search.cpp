@@ -58,7 +58,7 @@ class PoolSearch {
 
   // True when all samples are in cells().
   bool run() {
-    for (std::size_t round = 0; steps_left_ > 0; ++round) {
+    for (std::size_t round = 0; steps_left_ > 0; ++round, --steps_left_) {
       open_cells(kPoolSizes[round % std::size(kPoolSizes)]);
       for (int cycle = 0; cycle < kCyclesPerRound && steps_left_ > 0; ++cycle) {
         for (const Exchange exchange : kCycle) {
