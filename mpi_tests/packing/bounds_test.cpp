@@ -6,6 +6,7 @@
 #include "packing/bounds.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/oracles.hpp"
+#include "packing/step_bound.hpp"
 #include "packing/weights.hpp"
 #include "routepack/error.hpp"
 #include "support/planted.hpp"
@@ -51,7 +52,11 @@ TEST(Bounds, NeverExceedTheOptimum) {
           << bound.kind << " lambda " << bound.lambda << " parts " << bound.parts;
     }
     for (const CellBound& bound :
-         {best_simple_bound(counts, capacity), best_dual_feasible_bound(counts, capacity)}) {
+         {best_simple_bound(counts, capacity), best_dual_feasible_bound(counts, capacity),
+          best_step_bound(counts, capacity)}) {
+      if (bound.kind.empty()) {
+        continue;  // no sample is as short as a quarter of the capacity
+      }
       EXPECT_LE(bound.cells, fewest) << bound.kind;
       EXPECT_EQ(verify_bound(bound, PaddedLengths{lengths}, capacity), bound.cells);
     }
@@ -140,6 +145,25 @@ TEST(VerifyBound, RefusesWhatWasTamperedWith) {
   bound.weights[0] = -1;
   EXPECT_TRUE(refused(bound));
 
+  // Steps of l2_steps must not fall, rise above their length, or leave their range of lambda.
+  CellBound steps = bound_of("l2_steps", 20, 0);
+  steps.scale = 100;
+  steps.lengths = {20, 30};
+  steps.weights = {10, 30};
+  steps.cells = weighted_cells(steps, count_lengths(padded), 100);
+  EXPECT_EQ(verify_bound(steps, padded, 100), steps.cells);
+  bound = steps;
+  bound.weights = {30, 10};
+  EXPECT_TRUE(refused(bound));
+  bound.weights = {10, 31};
+  EXPECT_TRUE(refused(bound));
+  bound = steps;
+  bound.lambda = 26;
+  EXPECT_TRUE(refused(bound));
+  bound = steps;
+  bound.scale = 99;
+  EXPECT_TRUE(refused(bound));
+
   CellBound search = bound_of("search", 0, 1000);
   search.cells = 4;  // 60, 60, 60 and 50 are pairwise too long
   EXPECT_EQ(verify_bound(search, padded, 100), 4);
@@ -147,6 +171,23 @@ TEST(VerifyBound, RefusesWhatWasTamperedWith) {
   EXPECT_TRUE(refused(search));
   search.cells = 0;
   EXPECT_TRUE(refused(search));
+}
+
+TEST(StepBound, IsNoWeakerThanL2AndSometimesStronger) {
+  int num_stronger = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const testing::PlantedWindow window = testing::lognormal_window(
+        400, 500.0, 0.8, 1000, testing::LongTail::kRedrawn, testing::planted_stream(seed, 5)
+    );
+    const PaddedLengths padded{window.lengths};
+    const std::vector<LengthCount> counts = count_lengths(padded);
+    const CellBound steps = best_step_bound(counts, 1000);
+    ASSERT_EQ(verify_bound(steps, padded, 1000), steps.cells);
+    EXPECT_LE(steps.cells, pack_best_fit_decreasing(padded, 1000).num_cells);
+    num_stronger += steps.cells > best_simple_bound(counts, 1000).cells ? 1 : 0;
+  }
+  EXPECT_GE(num_stronger, 5);
 }
 
 TEST(HeaviestCell, IsTheUnboundedKnapsack) {

@@ -55,7 +55,8 @@ TEST(Fits, FillNoCellAboveTheCapacityAndLeaveNoneEmpty) {
     const PaddedLengths padded{testing::uniform_window(300, 1, 100, 150, stream).lengths};
     for (const CellPacking& packing :
          {pack_first_fit(padded, 150, longest_first(padded)), pack_best_fit_decreasing(padded, 150),
-          pack_minimum_slack(padded, 150, 100), pack_minimum_slack(padded, 150, 1)}) {
+          pack_minimum_slack(padded, 150, {100, 0}), pack_minimum_slack(padded, 150, {1, 0}),
+          pack_minimum_slack(padded, 150, {100, 10})}) {
       EXPECT_EQ(
           find_layout_fault(spread_over_rows(packing, padded, packing.num_cells, 1), padded, 150),
           ""

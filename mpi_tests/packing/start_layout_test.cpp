@@ -114,7 +114,7 @@ TEST(StartLayout, IsAtLeastAsLevelAsLargestDifferencing) {
         testing::lognormal_window(
             256, 2000.0, 0.8, 16384, testing::LongTail::kClipped, testing::planted_stream(seed, 3)
         ),
-        {.dp = 8, .ep = 8}
+        {.dp = 8, .ep = 8}, 2
     );
     const int num_cells = problem.feasible.num_cells();
     const IndexVector<SampleId, CellId> differenced =
@@ -135,6 +135,57 @@ TEST(StartLayout, IsAtLeastAsLevelAsLargestDifferencing) {
     );
   }
   EXPECT_GE(num_compared, 10);
+}
+
+// Sum over (row, shard) of the largest work of its cells.
+std::int64_t sum_of_peaks(const StartProblem& problem, const CellLayout& layout) {
+  const int per_block = problem.topology.dp_per_shard();
+  std::vector<std::int64_t> work(static_cast<std::size_t>(layout.num_cells()), 0);
+  for (const SampleId sample : ids<SampleId>(layout.cell_of_sample.size())) {
+    work[layout.cell_of_sample[sample].offset()] += problem.attention_work[sample];
+  }
+  std::int64_t sum = 0;
+  for (auto block = work.begin(); block != work.end(); block += per_block) {
+    sum += *std::max_element(block, block + per_block);
+  }
+  return sum;
+}
+
+TEST(StartLayout, LiftsTheCellsBesideAHeavyOne) {
+  // One sample weighs more than any level cell; the other cells of its block can take more at no
+  // cost, so the sum of peaks stays at the mean over blocks.
+  testing::PlantedWindow window =
+      testing::uniform_window(400, 50, 200, 16384, testing::planted_stream(1, 6));
+  window.lengths.push_back(4000);
+  StartProblem problem = make_problem(window, {.dp = 8, .ep = 8}, 2);
+  ASSERT_EQ(problem.num_rows, 3);
+  std::int64_t total = 0;
+  for (const std::int64_t work : problem.attention_work) {
+    total += work;
+  }
+  ASSERT_GT(problem.attention_work[SampleId{400}], 5 * total / 4 / 24);
+  for (const StartKind kind : kAllKinds) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    const CellLayout layout = make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 1});
+    EXPECT_LE(sum_of_peaks(problem, layout), total / 8 + total / 8 / 100);
+  }
+}
+
+TEST(StartLayout, IsLevelEvenAtAFillOf99Percent) {
+  for (std::uint32_t seed = 0; seed < 3; ++seed) {
+    SCOPED_TRACE(seed);
+    const testing::PlantedWindow window =
+        testing::cut_full_cells(63, 16384, 12, testing::planted_stream(seed, 8));
+    const StartProblem problem = make_problem(window, {.dp = 8, .ep = 8});
+    ASSERT_EQ(problem.num_rows, 8);
+    expect_valid(problem, seed);
+    const auto peaks = [&](StartKind kind) {
+      return sum_of_peaks(
+          problem, make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 1})
+      );
+    };
+    EXPECT_LT(peaks(StartKind::kPacked), sum_of_peaks(problem, problem.feasible));
+  }
 }
 
 TEST(KarmarkarKarp, SplitsTheTextbookExample) {

@@ -14,17 +14,6 @@ struct ShardBlocks {
   std::vector<std::size_t> blocks;
 };
 
-std::vector<CellId> heaviest_first(const CellContents& contents) {
-  std::vector<CellId> order;
-  for (const CellId cell : ids<CellId>(contents.num_cells())) {
-    order.push_back(cell);
-  }
-  std::sort(order.begin(), order.end(), [&](CellId a, CellId b) {
-    return contents.work(a) != contents.work(b) ? contents.work(a) > contents.work(b) : a < b;
-  });
-  return order;
-}
-
 std::vector<ShardBlocks> deal_blocks(
     const std::vector<std::int64_t>& peaks, std::size_t num_shards, std::size_t blocks_per_shard
 ) {
@@ -79,6 +68,17 @@ bool swap_once(std::vector<ShardBlocks>& shards, const std::vector<std::int64_t>
 
 }  // namespace
 
+std::vector<CellId> heaviest_cells_first(const CellContents& contents) {
+  std::vector<CellId> order;
+  for (const CellId cell : ids<CellId>(contents.num_cells())) {
+    order.push_back(cell);
+  }
+  std::sort(order.begin(), order.end(), [&](CellId a, CellId b) {
+    return contents.work(a) != contents.work(b) ? contents.work(a) > contents.work(b) : a < b;
+  });
+  return order;
+}
+
 CellLayout arrange_blocks(const CellContents& contents, const Topology& topology, int num_rows) {
   const auto per_block = static_cast<std::size_t>(topology.dp_per_shard());
   const auto num_shards = static_cast<std::size_t>(topology.edp());
@@ -87,7 +87,7 @@ CellLayout arrange_blocks(const CellContents& contents, const Topology& topology
       light, contents.num_cells() == num_rows * topology.dp, "{} cells for {} rows of {}",
       contents.num_cells(), num_rows, topology.dp
   );
-  const std::vector<CellId> order = heaviest_first(contents);
+  const std::vector<CellId> order = heaviest_cells_first(contents);
   std::vector<std::int64_t> peaks;
   for (std::size_t first = 0; first < order.size(); first += per_block) {
     peaks.push_back(contents.work(order[first]));

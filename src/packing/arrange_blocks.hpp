@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "packing/cell_contents.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/topology.hpp"
 
 namespace routepack {
+
+// Cells by attention work descending, ties by id.
+[[nodiscard]] std::vector<CellId> heaviest_cells_first(const CellContents& contents);
 
 // Cells by attention work descending, dp_per_shard consecutive ones to a block: for given cells and
 // one stage that minimizes the sum of the blocks' maxima. Blocks go to shards, num_rows to each, so

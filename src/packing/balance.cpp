@@ -118,14 +118,19 @@ class CapacityRepair {
 
 class WorkLeveling {
  public:
-  WorkLeveling(CellContents& contents, std::int64_t capacity, std::int64_t max_exchanges)
-      : contents_(contents), capacity_(capacity), exchanges_left_(max_exchanges) {}
+  WorkLeveling(
+      CellContents& contents,
+      std::int64_t capacity,
+      const LevelingGoal& goal,
+      std::int64_t max_exchanges
+  )
+      : contents_(contents), capacity_(capacity), goal_(goal), exchanges_left_(max_exchanges) {}
 
   void run() {
     bool improved = true;
     while (improved && exchanges_left_ > 0) {
       improved = false;
-      const std::vector<CellId> order = heaviest_first();
+      const std::vector<CellId> order = most_excess_first();
       for (std::size_t heavy = 0; heavy < order.size() && exchanges_left_ > 0; ++heavy) {
         improved = lighten(order[heavy], order) || improved;
       }
@@ -135,13 +140,17 @@ class WorkLeveling {
  private:
   static constexpr std::size_t kMaxPartners = 8;
 
-  [[nodiscard]] std::vector<CellId> heaviest_first() const {
+  [[nodiscard]] std::int64_t excess(CellId cell) const {
+    return contents_.work(cell) - goal_.target_work[cell];
+  }
+
+  [[nodiscard]] std::vector<CellId> most_excess_first() const {
     std::vector<CellId> order;
     for (const CellId cell : ids<CellId>(contents_.num_cells())) {
       order.push_back(cell);
     }
     std::sort(order.begin(), order.end(), [&](CellId a, CellId b) {
-      return contents_.work(a) != contents_.work(b) ? contents_.work(a) > contents_.work(b) : a < b;
+      return excess(a) != excess(b) ? excess(a) > excess(b) : a < b;
     });
     return order;
   }
@@ -151,7 +160,7 @@ class WorkLeveling {
     const std::size_t partners = std::min(kMaxPartners, order.size());
     for (std::size_t n = 0; n < partners; ++n) {
       const CellId light = order[order.size() - 1 - n];
-      if (contents_.work(light) >= contents_.work(heavy)) {
+      if (excess(light) >= excess(heavy)) {
         continue;
       }
       if (const std::optional<Exchange> exchange = best_exchange(heavy, light)) {
@@ -162,10 +171,11 @@ class WorkLeveling {
     return false;
   }
 
-  // The exchange after which the two cells differ least. Work that is shifted lies strictly between
-  // 0 and the difference, so the heavier of the two gets lighter.
+  // The exchange after which the two excesses differ least. Work that is shifted lies strictly
+  // between 0 and the difference, so the larger of the two falls.
   std::optional<Exchange> best_exchange(CellId heavy, CellId light) {
-    const std::int64_t difference = contents_.work(heavy) - contents_.work(light);
+    const std::int64_t difference = excess(heavy) - excess(light);
+    const std::int64_t most_shifted = goal_.max_work - contents_.work(light);
     const std::int64_t room_heavy = capacity_ - contents_.tokens(heavy);
     const std::int64_t room_light = capacity_ - contents_.tokens(light);
     const std::vector<SampleId>& offered = contents_.samples(light);
@@ -174,7 +184,8 @@ class WorkLeveling {
     const auto consider = [&](SampleId given, std::int64_t tokens, std::int64_t work, auto taken) {
       --exchanges_left_;
       const std::int64_t remaining = std::abs(difference - 2 * work);
-      if (remaining < least && tokens <= room_light && -tokens <= room_heavy) {
+      if (remaining < least && work <= most_shifted && tokens <= room_light &&
+          -tokens <= room_heavy) {
         least = remaining;
         best = Exchange{given, taken()};
       }
@@ -206,6 +217,7 @@ class WorkLeveling {
 
   CellContents& contents_;
   std::int64_t capacity_;
+  const LevelingGoal& goal_;
   std::int64_t exchanges_left_;
 };
 
@@ -218,9 +230,12 @@ bool repair_capacity_in_place(
 }
 
 void level_work_in_place(
-    CellContents& contents, std::int64_t capacity, std::int64_t max_exchanges
+    CellContents& contents,
+    std::int64_t capacity,
+    const LevelingGoal& goal,
+    std::int64_t max_exchanges
 ) {
-  WorkLeveling{contents, capacity, max_exchanges}.run();
+  WorkLeveling{contents, capacity, goal, max_exchanges}.run();
 }
 
 }  // namespace routepack

@@ -80,8 +80,12 @@ class Differencing {
       next_[lighter.tail] = joined.head;
       lighter.tail = joined.tail;
     }
+    // The parts of `a` that nothing joined are still in order.
+    const auto num_kept = static_cast<std::ptrdiff_t>(a.size() - overlap);
     a.insert(a.end(), b.begin(), b.end() - static_cast<std::ptrdiff_t>(overlap));
-    std::sort(a.begin(), a.end(), heavier);
+    const auto tail = a.begin() + num_kept;
+    std::sort(tail, a.end(), heavier);
+    std::inplace_merge(a.begin(), tail, a.end(), heavier);
     return a;
   }
 

@@ -8,7 +8,9 @@
 #include "packing/bounds.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/exact_search.hpp"
+#include "packing/pool_search.hpp"
 #include "packing/slack_fit.hpp"
+#include "packing/step_bound.hpp"
 
 namespace routepack {
 namespace {
@@ -61,6 +63,16 @@ class RowBracket {
     }
   }
 
+  // Pool search for the target. Each `attempt` draws differently.
+  void search_target_with_pool(const PoolSearchLimits& limits, std::uint32_t attempt) {
+    std::optional<CellPacking> packing = search_with_pool(
+        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}
+    );
+    if (packing) {
+      improve_packing(std::move(*packing));
+    }
+  }
+
   [[nodiscard]] std::int64_t num_samples() const {
     return static_cast<std::int64_t>(padded_.size());
   }
@@ -77,7 +89,8 @@ class RowBracket {
   CellPacking packing_;
 };
 
-// From cheap to dear; every step ends the work if it closes the bracket.
+// From cheap to dear, for one target after the other; ends when the bracket is closed, or when the
+// whole effort has neither reached the target nor refuted it.
 void close_bracket(
     RowBracket& bracket,
     const PaddedLengths& padded,
@@ -87,16 +100,34 @@ void close_bracket(
   if (bracket.closed()) {
     return;
   }
-  bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+  const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
+  bracket.improve_bound(best_step_bound(bracket.lengths(), capacity));
   if (bracket.closed()) {
     return;
   }
-  bracket.improve_packing(pack_minimum_slack(padded, capacity, effort.max_nodes_per_cell));
-  while (!bracket.closed() && padded.size() <= kMaxSearchedSamples) {
+  bracket.improve_packing(
+      pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
+  );
+  while (!bracket.closed()) {
     const std::int64_t target = bracket.target_cells();
-    bracket.search_target(effort.max_search_nodes);
-    if (!bracket.closed() && bracket.target_cells() == target) {
-      break;  // gave up
+    const auto undecided = [&] { return !bracket.closed() && bracket.target_cells() == target; };
+    if (padded.size() <= kMaxSearchedSamples) {
+      bracket.search_target(effort.max_search_nodes);
+    }
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps / 4}, 0);
+    }
+    if (undecided()) {
+      bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+    }
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps}, 1);
+    }
+    if (undecided() && best_lambda > 1) {
+      bracket.search_target_with_pool({1, effort.max_pool_steps}, 2);
+    }
+    if (undecided()) {
+      return;
     }
   }
 }

@@ -13,6 +13,7 @@ namespace routepack {
 // Limits in counted work, never in time: equal inputs give equal rows everywhere.
 struct PackingEffort {
   std::int64_t max_nodes_per_cell = 2'000;    // bounded completion of a cell
+  std::int64_t max_pool_steps = 15'000'000;   // pool search, for each number of cells tried
   std::int64_t max_search_nodes = 1'000'000;  // complete search, tens of samples
 };
 

@@ -9,8 +9,8 @@ namespace {
 // The samples left, by distinct length descending, in a list that skips used-up lengths.
 class SlackFit {
  public:
-  SlackFit(const PaddedLengths& padded, std::int64_t capacity, std::int64_t max_nodes)
-      : capacity_(capacity), max_nodes_(max_nodes) {
+  SlackFit(const PaddedLengths& padded, std::int64_t capacity, const SlackFitLimits& limits)
+      : capacity_(capacity), limits_(limits) {
     for (const SampleId sample : longest_first(padded)) {
       if (groups_.empty() || groups_.back().length != padded[sample]) {
         groups_.push_back({padded[sample], {}, 0});
@@ -71,18 +71,18 @@ class SlackFit {
     return sample;
   }
 
-  // Depth first, longest first; true when nothing better can come (full cell or nodes spent).
+  // Depth first, longest first; true when nothing better can come (full enough or nodes spent).
   bool try_completions(std::size_t from, std::int64_t room) {
     if (room < best_room_) {
       best_room_ = room;
       best_ = chosen_;
-      if (room == 0) {
+      if (room <= limits_.tolerance_tokens) {
         return true;
       }
     }
     for (std::size_t group = first_fitting(from, room); group < groups_.size();
          group = live(group + 1)) {
-      if (++nodes_ > max_nodes_) {
+      if (++nodes_ > limits_.max_nodes_per_cell) {
         return true;
       }
       if (!has_sample(group)) {
@@ -109,7 +109,7 @@ class SlackFit {
   }
 
   std::int64_t capacity_;
-  std::int64_t max_nodes_;
+  SlackFitLimits limits_;
   std::vector<Group> groups_;
   std::vector<std::size_t> next_;
   std::vector<std::size_t> chosen_;
@@ -121,9 +121,9 @@ class SlackFit {
 }  // namespace
 
 CellPacking pack_minimum_slack(
-    const PaddedLengths& padded, std::int64_t capacity, std::int64_t max_nodes_per_cell
+    const PaddedLengths& padded, std::int64_t capacity, const SlackFitLimits& limits
 ) {
-  return SlackFit{padded, capacity, max_nodes_per_cell}.run(padded.size());
+  return SlackFit{padded, capacity, limits}.run(padded.size());
 }
 
 }  // namespace routepack

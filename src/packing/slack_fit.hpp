@@ -9,10 +9,17 @@
 
 namespace routepack {
 
-// `max_nodes_per_cell` bounds the samples tried for a cell; the first completion tried is the
-// greedy one, so even a small limit is no worse than a decreasing fit of that cell.
+struct SlackFitLimits {
+  std::int64_t max_nodes_per_cell = 2'000;  // samples tried for a cell
+  // A completion that leaves no more than this is taken at once: a perfect fit early on would use
+  // up the short samples that the last cells need.
+  std::int64_t tolerance_tokens = 0;
+};
+
+// The first completion tried is the greedy one, so even a limit of one node fills each cell like a
+// decreasing fit.
 [[nodiscard]] CellPacking pack_minimum_slack(
-    const PaddedLengths& padded, std::int64_t capacity_tokens, std::int64_t max_nodes_per_cell
+    const PaddedLengths& padded, std::int64_t capacity_tokens, const SlackFitLimits& limits
 );
 
 }  // namespace routepack

@@ -1,6 +1,7 @@
 #include "packing/start_layout.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -151,6 +152,58 @@ CellContents propose(StartKind kind, const StartProblem& problem, const Stream& 
   return empty_contents(problem);
 }
 
+std::int64_t largest_work(const CellContents& contents) {
+  std::int64_t largest = 0;
+  for (const CellId cell : ids<CellId>(contents.num_cells())) {
+    largest = std::max(largest, contents.work(cell));
+  }
+  return largest;
+}
+
+LevelingGoal equal_goal(const CellContents& contents) {
+  return {
+      IndexVector<CellId, std::int64_t>{static_cast<std::size_t>(contents.num_cells()), 0},
+      largest_work(contents)};
+}
+
+// Block b, of the cells by work descending, holds one of the b * D + 1 largest samples (D cells a
+// block), so its maximum is at least that sample's work. Where that is above the common level, all
+// cells of the block may rise to it for nothing, and the level of all other blocks sinks.
+LevelingGoal block_goal(const StartProblem& problem, const CellContents& contents) {
+  const auto per_block = static_cast<std::size_t>(problem.topology.dp_per_shard());
+  std::vector<std::int64_t> work = problem.attention_work.values();
+  std::sort(work.rbegin(), work.rend());
+  const std::size_t num_blocks = static_cast<std::size_t>(contents.num_cells()) / per_block;
+  std::int64_t left = std::accumulate(work.begin(), work.end(), std::int64_t{0}) /
+                      static_cast<std::int64_t>(per_block);
+  std::size_t num_high = 0;  // blocks above the common level; unavoidable maxima descend
+  while (num_high + 1 < num_blocks &&
+         work[num_high * per_block] > left / static_cast<std::int64_t>(num_blocks - num_high)) {
+    left -= work[num_high * per_block];
+    ++num_high;
+  }
+  const std::int64_t level =
+      std::max(std::int64_t{0}, left) / static_cast<std::int64_t>(num_blocks - num_high);
+  LevelingGoal goal = equal_goal(contents);
+  const std::vector<CellId> order = heaviest_cells_first(contents);
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    const std::size_t block = n / per_block;
+    goal.target_work[order[n]] = block < num_high ? work[block * per_block] : level;
+  }
+  return goal;
+}
+
+// Sum over blocks of the largest work of their cells, once blocks are formed.
+std::int64_t sum_of_block_peaks(const StartProblem& problem, const CellContents& contents) {
+  const auto per_block = static_cast<std::size_t>(problem.topology.dp_per_shard());
+  const std::vector<CellId> order = heaviest_cells_first(contents);
+  std::int64_t sum = 0;
+  for (std::size_t first = 0; first < order.size(); first += per_block) {
+    sum += contents.work(order[first]);
+  }
+  return sum;
+}
+
 }  // namespace
 
 CellLayout make_start_layout(StartKind kind, const StartProblem& problem, const Stream& stream) {
@@ -171,8 +224,16 @@ CellLayout make_start_layout(StartKind kind, const StartProblem& problem, const 
       shuffle_in_place(contents, problem, stream);
     }
   }
-  level_work_in_place(contents, problem.capacity_tokens, problem.max_exchanges);
-  return arrange_blocks(contents, problem.topology, problem.num_rows);
+  level_work_in_place(
+      contents, problem.capacity_tokens, equal_goal(contents), problem.max_exchanges
+  );
+  CellContents by_blocks = contents;
+  level_work_in_place(
+      by_blocks, problem.capacity_tokens, block_goal(problem, by_blocks), problem.max_exchanges
+  );
+  const bool better =
+      sum_of_block_peaks(problem, by_blocks) < sum_of_block_peaks(problem, contents);
+  return arrange_blocks(better ? by_blocks : contents, problem.topology, problem.num_rows);
 }
 
 }  // namespace routepack

@@ -86,6 +86,38 @@ std::int64_t step_weight(const CellBound& bound, std::int64_t length) {
   return bound.weights[static_cast<std::size_t>(above - bound.lengths.begin()) - 1];
 }
 
+// A sample beyond C - 2λ shares its cell with one sample of λ or more at most, and that is no
+// longer than the room; every other sample of 2λ or less weighs no more than its length.
+std::int64_t l2_steps_weight(const CellBound& bound, std::int64_t length, std::int64_t capacity) {
+  const std::int64_t room = capacity - length;
+  if (length >= bound.lambda && length < 2 * bound.lambda) {
+    return step_weight(bound, length);
+  }
+  if (room >= bound.lambda && room < 2 * bound.lambda) {
+    return capacity - step_weight(bound, room);
+  }
+  return l2_weight(length, bound.lambda, capacity);
+}
+
+void check_steps(const CellBound& bound, std::int64_t capacity) {
+  check_weights(bound);
+  RP_CHECK(
+      bound.lambda >= 1 && bound.lambda <= capacity / 4 && bound.scale == capacity,
+      ErrorCode::kFileMalformed,
+      "row proof of kind {}: lambda is {}, allowed are 1 to {}; scale {}", bound.kind, bound.lambda,
+      capacity / 4, bound.scale
+  );
+  for (std::size_t entry = 0; entry < bound.lengths.size(); ++entry) {
+    RP_CHECK(
+        bound.weights[entry] <= bound.lengths[entry] &&
+            bound.weights[entry] >= (entry == 0 ? 0 : bound.weights[entry - 1]),
+        ErrorCode::kFileMalformed,
+        "row proof of kind {}: step {} (length {}, weight {}) falls, or rises above its length",
+        bound.kind, entry, bound.lengths[entry], bound.weights[entry]
+    );
+  }
+}
+
 }  // namespace
 
 std::int64_t weighted_cells(
@@ -122,6 +154,12 @@ std::int64_t weighted_cells(
     check_lambda(bound, capacity);
     return cells_by(lengths, Int128{2} * (capacity / bound.lambda), [&](std::int64_t length) {
       return f2_weight(length, bound.lambda, capacity);
+    });
+  }
+  if (bound.kind == "l2_steps") {
+    check_steps(bound, capacity);
+    return cells_by(lengths, capacity, [&](std::int64_t length) {
+      return l2_steps_weight(bound, length, capacity);
     });
   }
   if (bound.kind == "weights") {
