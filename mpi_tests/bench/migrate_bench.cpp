@@ -87,8 +87,8 @@ void migrate(benchmark::State& state) {
   state.counters["kept_05%"] = 100.0 * gain(3) / gain(6);
   state.counters["kept_10%"] = 100.0 * gain(4) / gain(6);
   state.counters["kept_25%"] = 100.0 * gain(5) / gain(6);
-  state.counters["free_moves_%"] = 100.0 * static_cast<double>(front[6].moved_experts) /
-                                   static_cast<double>(budgets.back());
+  state.counters["free_moves_%"] =
+      100.0 * static_cast<double>(front[6].moved_experts) / static_cast<double>(budgets.back());
 }
 
 BENCHMARK(migrate)

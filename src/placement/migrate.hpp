@@ -19,10 +19,9 @@ struct MigrationChoice {
   Placement placement;
 };
 
-// The best we find for each budget, in the order given. Each layer takes a prefix of its swaps or
-// its free placement: along the lower convex hulls by gain per moved expert, over all layers, then
-// what still fits. Never worse than a smaller budget's answer. `trajectories` of all layers from
-// `current`; ties: the lower layer.
+// For each budget, in the order given, the choice of one prefix or free placement a layer that
+// exactly minimizes Σ of objectives; ties: fewer moved experts. `trajectories` of all layers, each
+// from its layer of `current`; no budget negative. O(options * max(budgets)).
 [[nodiscard]] std::vector<MigrationChoice> choose_migrations(
     const IndexVector<MoeLayer, SwapTrajectory>& trajectories,
     const Placement& current,
