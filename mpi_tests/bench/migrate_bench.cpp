@@ -103,5 +103,3 @@ BENCHMARK(migrate)
 
 }  // namespace
 }  // namespace routepack
-
-BENCHMARK_MAIN();
