@@ -62,6 +62,9 @@ void check_demand(std::span<const std::int64_t> demand, MoeLayer layer) {
 }  // namespace
 
 void validate_problem(const PlacementProblem& problem) {
+  if (problem.num_layers == 0) {
+    return;  // a dense model: nothing to place, whatever the other sizes say
+  }
   check_sizes(problem);
   for (const MoeLayer layer : ids<MoeLayer>(problem.num_layers)) {
     check_demand(demand_of(problem, layer), layer);
