@@ -87,5 +87,3 @@ BENCHMARK(place)->Apply(set_shapes);
 
 }  // namespace
 }  // namespace routepack
-
-BENCHMARK_MAIN();

@@ -75,5 +75,3 @@ BENCHMARK(refine)
 
 }  // namespace
 }  // namespace routepack
-
-BENCHMARK_MAIN();

@@ -93,6 +93,8 @@ TEST(PeakLowerBound, SeesTotalsHotExpertsAndPigeonholes) {
   EXPECT_EQ(peak_lower_bound(Demand{90, 1, 1, 2, 2, 2}, 2), 92);  // hottest with the lightest
   EXPECT_EQ(peak_lower_bound(Demand{9, 9, 9, 0, 0, 0, 0, 0, 0}, 3), 9);
   EXPECT_EQ(peak_lower_bound(Demand{9, 9, 9, 9, 0, 0, 0, 0, 0}, 3), 18);  // two of four meet
+  // Two hot experts on two ranks fill the other four slots there with no less than 0, 0, 20, 20.
+  EXPECT_EQ(peak_lower_bound(Demand{60, 60, 30, 30, 20, 20, 20, 20, 20, 20, 0, 0}, 4), 80);
 }
 
 TEST(PlaceLayer, FindsTheOptimumOfTinyLayers) {

@@ -26,6 +26,36 @@ std::int64_t pigeonhole_bound(
          sum(descending.end() - others, descending.end());
 }
 
+// The j hottest experts either sit on j ranks, whose mean load counts them and the lightest experts
+// in all other slots there, or two of them share one. The best over j = 1 … ep; with j = 1 the
+// hottest expert among the lightest.
+std::int64_t spread_bound(const std::vector<std::int64_t>& descending, std::ptrdiff_t ep) {
+  const auto num_experts = std::ssize(descending);
+  const std::ptrdiff_t slots = num_experts / ep;
+  const auto lightest = [&](std::ptrdiff_t place) {
+    return descending[static_cast<std::size_t>(num_experts - 1 - place)];
+  };
+  std::int64_t lightest_two_less = 0;  // of a rank's slots beside two hot experts
+  for (std::ptrdiff_t place = 0; place < slots - 2; ++place) {
+    lightest_two_less += lightest(place);
+  }
+  std::int64_t bound = 0;
+  std::int64_t sum = 0;
+  for (std::ptrdiff_t held = 1; held <= ep; ++held) {
+    const auto hot = static_cast<std::size_t>(held - 1);
+    sum += descending[hot];
+    for (std::ptrdiff_t place = (held - 1) * (slots - 1); place < held * (slots - 1); ++place) {
+      sum += lightest(place);
+    }
+    std::int64_t on_ranks = ceil_divide(sum, std::int64_t{held});
+    if (held > 1 && slots > 1) {
+      on_ranks = std::min(on_ranks, descending[hot - 1] + descending[hot] + lightest_two_less);
+    }
+    bound = std::max(bound, on_ranks);
+  }
+  return bound;
+}
+
 // Heaviest with lightest, second with second lightest: no other pairing has a lower peak.
 std::int64_t pairing_peak(const std::vector<std::int64_t>& descending) {
   std::int64_t peak = 0;
@@ -45,7 +75,7 @@ std::int64_t peak_lower_bound(std::span<const std::int64_t> demand, int ep) {
     return pairing_peak(descending);
   }
   const std::int64_t total = std::accumulate(descending.begin(), descending.end(), std::int64_t{0});
-  std::int64_t bound = ceil_divide(total, std::int64_t{ep});
+  std::int64_t bound = std::max(ceil_divide(total, std::int64_t{ep}), spread_bound(descending, ep));
   for (std::ptrdiff_t held = 1; held <= slots; ++held) {
     bound = std::max(bound, pigeonhole_bound(descending, ep, held));
   }

@@ -7,11 +7,6 @@
 namespace routepack {
 namespace {
 
-struct Swap {
-  ExpertId out;  // of the heavier rank
-  ExpertId in;
-};
-
 // The best exchange of two sorted ranks, as places in them.
 struct Exchange {
   std::int64_t larger_load;  // of the two ranks, afterwards
@@ -54,7 +49,35 @@ bool improve(
   return found;
 }
 
-std::optional<Swap> find_swap(const RankState& state, EpRank heavy) {
+// Swaps until the goal or a local optimum; what it did is appended to `done`.
+void descend(RankState& state, std::int64_t goal, std::vector<ExpertSwap>& done) {
+  while (true) {
+    const std::optional<ExpertSwap> swap =
+        state.peak() > goal ? find_best_swap(state) : std::nullopt;
+    if (!swap) {
+      return;
+    }
+    state.swap(swap->out, swap->in);
+    done.push_back(*swap);
+  }
+}
+
+// Exchanges a random expert of `rank` with one of another rank.
+void perturb(RankState& state, EpRank rank, const Block& draw, std::vector<ExpertSwap>& done) {
+  const auto others = static_cast<std::uint32_t>(state.ep() - 1);
+  const auto slots = static_cast<std::uint32_t>(state.slots());
+  const auto drawn = static_cast<EpRank::Value>(draw.below(0, others));
+  const EpRank other{drawn + (drawn >= rank.value() ? 1 : 0)};
+  const ExpertSwap swap{
+      state.experts(rank)[draw.below(1, slots)], state.experts(other)[draw.below(2, slots)]};
+  state.swap(swap.out, swap.in);
+  done.push_back(swap);
+}
+
+}  // namespace
+
+std::optional<ExpertSwap> find_best_swap(const RankState& state) {
+  const EpRank heavy = state.heaviest();
   const std::int64_t heavy_load = state.load(heavy);
   Exchange best{heavy_load};
   EpRank partner = heavy;
@@ -70,41 +93,11 @@ std::optional<Swap> find_swap(const RankState& state, EpRank heavy) {
   if (partner == heavy) {
     return std::nullopt;
   }
-  return Swap{state.experts(heavy)[best.out], state.experts(partner)[best.in]};
+  return ExpertSwap{state.experts(heavy)[best.out], state.experts(partner)[best.in]};
 }
-
-// Swaps until the goal or a local optimum; what it did is appended to `done`.
-void descend(RankState& state, std::int64_t goal, std::vector<Swap>& done) {
-  while (true) {
-    const EpRank heavy = state.heaviest();
-    if (state.load(heavy) <= goal) {
-      return;
-    }
-    const std::optional<Swap> swap = find_swap(state, heavy);
-    if (!swap) {
-      return;
-    }
-    state.swap(swap->out, swap->in);
-    done.push_back(*swap);
-  }
-}
-
-// Exchanges a random expert of `rank` with one of another rank.
-void perturb(RankState& state, EpRank rank, const Block& draw, std::vector<Swap>& done) {
-  const auto others = static_cast<std::uint32_t>(state.ep() - 1);
-  const auto slots = static_cast<std::uint32_t>(state.slots());
-  const auto drawn = static_cast<EpRank::Value>(draw.below(0, others));
-  const EpRank other{drawn + (drawn >= rank.value() ? 1 : 0)};
-  const Swap swap{
-      state.experts(rank)[draw.below(1, slots)], state.experts(other)[draw.below(2, slots)]};
-  state.swap(swap.out, swap.in);
-  done.push_back(swap);
-}
-
-}  // namespace
 
 void descend_in_place(RankState& state, std::int64_t goal) {
-  std::vector<Swap> done;
+  std::vector<ExpertSwap> done;
   descend(state, goal, done);
 }
 
@@ -114,7 +107,7 @@ void search_in_place(
   if (state.ep() == 1) {
     return;
   }
-  std::vector<Swap> done;
+  std::vector<ExpertSwap> done;
   std::int64_t peak = state.peak();
   for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(iterations) && peak > goal;
        ++round) {

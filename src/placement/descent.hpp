@@ -2,14 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "placement/rank_state.hpp"
 #include "random/stream.hpp"
 
 namespace routepack {
 
-// Swaps an expert of the heaviest rank with one of another rank, each time the pair that leaves
-// the lower larger load, until the peak is at most `goal` or no such swap helps. O(E) a swap.
+struct ExpertSwap {
+  ExpertId out;  // of the heavier rank
+  ExpertId in;
+};
+
+// The swap between the heaviest rank and any other that leaves the lower larger load of the two;
+// none if no swap lowers the heaviest load without another one as high. O(E).
+[[nodiscard]] std::optional<ExpertSwap> find_best_swap(const RankState& state);
+
+// Takes the best swap until the peak is at most `goal` or none is left.
 void descend_in_place(RankState& state, std::int64_t goal);
 
 // Iterated local search: a few random swaps, one of them at the heaviest rank, then a descent; kept

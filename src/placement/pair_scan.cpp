@@ -22,10 +22,10 @@ PairScan::PairScan(const BlockState& state, const MovePrice& price, const RowKer
   }
 }
 
-void PairScan::open(EpRank a, EpRank b, const std::uint32_t* others) {
-  all_ = {others, state_.loads(a), state_.loads(b), state_.demand().steps(), state_.safe_steps()};
-  sum_ = kernels_.sum_peaks(all_);
-  kernels_.mark_peaks(all_, {mask_a_.data(), mask_b_.data()});
+void PairScan::open(EpRank a, EpRank b, const std::uint32_t* level) {
+  all_ = {level, state_.loads(a), state_.loads(b), state_.demand().steps(), state_.safe_steps()};
+  sum_ = kernels_.sum(all_);
+  kernels_.mark(all_, {mask_a_.data(), mask_b_.data()});
   find_hot_blocks();
   sort_side(a, b, true, side_a_);
   sort_side(b, a, false, side_b_);
@@ -35,7 +35,7 @@ void PairScan::find_hot_blocks() {
   hot_ = all_;
   hot_masks_ = {mask_a_.data(), mask_b_.data()};
   hot_is_all_ = true;
-  cold_peaks_ = 0;
+  cold_sum_ = 0;
   constexpr std::size_t kWorthCompressing = 4;  // steps; below, gathering costs more than it saves
   if (all_.steps < kWorthCompressing) {
     return;
@@ -60,7 +60,7 @@ void PairScan::find_hot_blocks() {
   hot_is_all_ = false;
   arena_used_ = 0;
   hot_.steps = hot_steps;
-  hot_.others = compress(all_.others);
+  hot_.level = compress(all_.level);
   hot_.load_a = compress(all_.load_a);
   hot_.load_b = compress(all_.load_b);
   // The masks are the scan's own and no longer needed in full.
@@ -69,7 +69,7 @@ void PairScan::find_hot_blocks() {
   std::uint32_t* const hot_b = arena_.data() + arena_used_;
   compress(mask_b_.data());
   hot_masks_ = {hot_a, hot_b};
-  cold_peaks_ = sum_ - kernels_.sum_peaks(hot_);
+  cold_sum_ = sum_ - kernels_.sum(hot_);
 }
 
 const std::uint32_t* PairScan::compress(const std::uint32_t* values) {
@@ -129,7 +129,7 @@ std::optional<PricedSwap> PairScan::find_swap(
   query.hot = hot_;
   query.all = all_;
   query.hot_is_all = hot_is_all_;
-  query.cold_peaks = cold_peaks_;
+  query.cold_sum = cold_sum_;
   query.out_hot = side_a_.hot_rows[leaver];
   query.out_all = side_a_.rows[leaver];
   query.in_hot = side_b_.hot_rows.data();
@@ -149,6 +149,18 @@ std::optional<PricedSwap> PairScan::find_swap(
   return PricedSwap{
       side_a_.experts[leaver], side_b_.experts[partner.candidate],
       partner.cost - price_.price * partner_moves - sum_, moves + partner_moves};
+}
+
+std::optional<PricedSwap> PairScan::find_best_swap(std::int64_t moved) const {
+  std::optional<PricedSwap> best;
+  std::int64_t gain = 0;
+  for (std::size_t leaver = 0; leaver < leavers().size() && can_gain(leaver, gain); ++leaver) {
+    if (const std::optional<PricedSwap> swap = find_swap(leaver, moved, gain)) {
+      gain = -(swap->sum_change + price_.price * swap->moves);
+      best = swap;
+    }
+  }
+  return best;
 }
 
 }  // namespace routepack

@@ -1,4 +1,4 @@
-// All swaps between two EP ranks, judged by Σ over blocks of the peaks plus the price of moves.
+// All swaps between two EP ranks, judged by Σ over blocks of an objective plus the price of moves.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@ namespace routepack {
 struct PricedSwap {
   ExpertId out;                 // of rank a
   ExpertId in;                  // of rank b
-  std::int64_t sum_change = 0;  // of Σ of peaks
+  std::int64_t sum_change = 0;  // of Σ of the objective
   std::int32_t moves = 0;       // change of the moved experts
 };
 
 // A swap of experts i and j changes rank a's loads by w_j - w_i and rank b's by the opposite. Only
-// blocks where a or b alone sets the peak can gain, by no more than the demand taken there. So with
-// s = Σ of an expert's demand over a's such blocks less Σ over b's, no swap gains more than
-// s_i - s_j: an exact bound, which orders the candidates and prunes most of them. Where blocks
-// are many, a swap is also judged on these few blocks before all are summed.
+// marked blocks can gain (those where a or b alone sets the peak, or is above the target), by no
+// more than the demand taken there. So with s = Σ of an expert's demand over a's marked blocks less
+// Σ over b's, no swap gains more than s_i - s_j: an exact bound, which orders the candidates and
+// prunes most of them. Where blocks are many, a swap is also judged on the marked few before all
+// are summed.
 class PairScan {
  public:
-  // State and price must outlive the scan.
+  // State and price must outlive the scan; the kernels are those of the objective.
   PairScan(const BlockState& state, const MovePrice& price, const RowKernels& kernels);
 
-  // Looks at a pair anew: call again after a swap of the state. `others` [stride]: the maximum over
-  // all other ranks; must stay in place.
-  void open(EpRank a, EpRank b, const std::uint32_t* others);
+  // Looks at a pair anew: call again after a swap of the state. `level` [stride] as the objective
+  // asks; must stay in place.
+  void open(EpRank a, EpRank b, const std::uint32_t* level);
 
   // Experts of rank a, those that may gain most first.
   [[nodiscard]] const std::vector<ExpertId>& leavers() const { return side_a_.experts; }
@@ -39,12 +40,14 @@ class PairScan {
     return side_a_.keys[leaver] - side_b_.keys.front() > gain;
   }
 
-  // The best swap of one leaver, if any lowers Σ of peaks + price * moves by more than `gain` and
-  // leaves the number of moved experts at or below the limit; `moved` of them are moved now.
+  // The best swap of one leaver, if any lowers the objective + price * moves by more than `gain`
+  // and leaves the number of moved experts at or below the limit; `moved` of them are moved now.
   // Ties: the candidate with the lower bound, then the lower expert.
   [[nodiscard]] std::optional<PricedSwap> find_swap(
       std::size_t leaver, std::int64_t moved, std::int64_t gain
   ) const;
+  // The best swap of all leavers; ties: the first leaver.
+  [[nodiscard]] std::optional<PricedSwap> find_best_swap(std::int64_t moved) const;
 
  private:
   // The experts of one of the two ranks, in the order of their keys: s of the class comment, less
@@ -66,13 +69,13 @@ class PairScan {
   PairLoads all_;
   PairLoads hot_;
   bool hot_is_all_ = true;
-  std::int64_t sum_ = 0;         // Σ of peaks as it is
-  std::int64_t cold_peaks_ = 0;  // of it, outside the hot blocks
+  std::int64_t sum_ = 0;       // the objective as it is
+  std::int64_t cold_sum_ = 0;  // of it, outside the hot blocks
   Side side_a_;
   Side side_b_;
   std::vector<std::uint32_t> mask_a_;  // [stride]
   std::vector<std::uint32_t> mask_b_;  // [stride]
-  PeakMasks hot_masks_;
+  GainMasks hot_masks_;
   std::vector<std::uint32_t> hot_blocks_;
   std::vector<std::uint32_t> arena_;  // compressed arrays, one after another
   std::size_t arena_used_ = 0;

@@ -17,7 +17,7 @@ RowAwareResult refine_layer(
 ) {
   const BlockDemand demand{demand_by_expert_block, num_blocks};
   RP_ASSERT(
-      light, demand_by_expert_block.size() == start.size() * demand.stride(),
+      light, num_blocks > 0 && demand_by_expert_block.size() == start.size() * demand.stride(),
       "{} entries for {} experts of {} blocks", demand_by_expert_block.size(), start.size(),
       num_blocks
   );

@@ -45,27 +45,45 @@ RP_INLINE std::int64_t sum_steps(std::size_t steps, std::size_t safe_steps, cons
   return sum;
 }
 
+// The objective in the lanes of one step.
+template <PairObjective kObjective>
+RP_INLINE void judge(Lanes& result, const Lanes& level, const Lanes& load_a, const Lanes& load_b) {
+  if constexpr (kObjective == PairObjective::kPeaks) {
+    result = level;
+    raise(result, load_a);
+    raise(result, load_b);
+  } else {
+    Lanes above_b = level;
+    result = level;
+    raise(result, load_a);
+    raise(above_b, load_b);
+    result = (result - level) + (above_b - level);
+  }
+}
+
+template <PairObjective kObjective>
 RP_INLINE std::int64_t sum_swapped(
     const PairLoads& loads, const std::uint32_t* out, const std::uint32_t* in
 ) {
   return sum_steps(loads.steps, loads.safe_steps, [&](std::size_t at, Lanes& sum) {
-    Lanes peak;
+    Lanes level;
     Lanes load_a;
     Lanes load_b;
     Lanes leaves;
     Lanes arrives;
-    load(peak, loads.others + at);
+    load(level, loads.level + at);
     load(load_a, loads.load_a + at);
     load(load_b, loads.load_b + at);
     load(leaves, out + at);
     load(arrives, in + at);
-    const Lanes taken = leaves - arrives;  // modulo 2^32; both results below are whole again
-    raise(peak, load_a - taken);
-    raise(peak, load_b + taken);
-    sum += peak;
+    const Lanes taken = leaves - arrives;  // modulo 2^32; both new loads are whole again
+    Lanes judged;
+    judge<kObjective>(judged, level, load_a - taken, load_b + taken);
+    sum += judged;
   });
 }
 
+template <PairObjective kObjective>
 RP_INLINE Partner find_partner_body(const PartnerQuery& query) {
   Partner best{query.num_candidates, query.cost_below};
   for (std::size_t candidate = 0; candidate < query.num_candidates; ++candidate) {
@@ -76,10 +94,10 @@ RP_INLINE Partner find_partner_body(const PartnerQuery& query) {
       continue;
     }
     const std::int64_t charge = query.price * query.moves[candidate];
-    std::int64_t cost =
-        charge + query.cold_peaks + sum_swapped(query.hot, query.out_hot, query.in_hot[candidate]);
+    std::int64_t cost = charge + query.cold_sum +
+                        sum_swapped<kObjective>(query.hot, query.out_hot, query.in_hot[candidate]);
     if (!query.hot_is_all && cost < best.cost) {
-      cost = charge + sum_swapped(query.all, query.out_all, query.in_all[candidate]);
+      cost = charge + sum_swapped<kObjective>(query.all, query.out_all, query.in_all[candidate]);
     }
     if (cost < best.cost) {
       best = {candidate, cost};
@@ -88,29 +106,36 @@ RP_INLINE Partner find_partner_body(const PartnerQuery& query) {
   return best;
 }
 
-RP_INLINE std::int64_t sum_peaks_body(const PairLoads& loads) {
+template <PairObjective kObjective>
+RP_INLINE std::int64_t sum_body(const PairLoads& loads) {
   return sum_steps(loads.steps, loads.safe_steps, [&](std::size_t at, Lanes& sum) {
-    Lanes peak;
-    Lanes other;
-    load(peak, loads.others + at);
-    load(other, loads.load_a + at);
-    raise(peak, other);
-    load(other, loads.load_b + at);
-    raise(peak, other);
-    sum += peak;
+    Lanes level;
+    Lanes load_a;
+    Lanes load_b;
+    load(level, loads.level + at);
+    load(load_a, loads.load_a + at);
+    load(load_b, loads.load_b + at);
+    Lanes judged;
+    judge<kObjective>(judged, level, load_a, load_b);
+    sum += judged;
   });
 }
 
-RP_INLINE void mark_peaks_body(const PairLoads& loads, const PeakMasks& masks) {
+template <PairObjective kObjective>
+RP_INLINE void mark_body(const PairLoads& loads, const GainMasks& masks) {
   for (std::size_t at = 0; at < loads.steps * kBlockLanes; at += kBlockLanes) {
-    Lanes others;
+    Lanes level;
     Lanes load_a;
     Lanes load_b;
-    load(others, loads.others + at);
+    load(level, loads.level + at);
     load(load_a, loads.load_a + at);
     load(load_b, loads.load_b + at);
-    const auto mark_a = (load_a > others) & (load_a > load_b);
-    const auto mark_b = (load_b > others) & (load_b > load_a);
+    auto mark_a = load_a > level;
+    auto mark_b = load_b > level;
+    if constexpr (kObjective == PairObjective::kPeaks) {  // a tie lowers nothing
+      mark_a &= load_a > load_b;
+      mark_b &= load_b > load_a;
+    }
     std::memcpy(masks.a + at, &mark_a, sizeof(Lanes));
     std::memcpy(masks.b + at, &mark_b, sizeof(Lanes));
   }
@@ -144,51 +169,57 @@ RP_INLINE void take_larger_body(
   }
 }
 
-// The kernels as functions of one instruction set.
-#define RP_KERNELS(NAME, TARGET)                                                                 \
-  TARGET Partner find_partner_##NAME(const PartnerQuery& query) {                                \
-    return find_partner_body(query);                                                             \
-  }                                                                                              \
-  TARGET std::int64_t sum_peaks_##NAME(const PairLoads& loads) { return sum_peaks_body(loads); } \
-  TARGET void mark_peaks_##NAME(const PairLoads& loads, const PeakMasks& masks) {                \
-    mark_peaks_body(loads, masks);                                                               \
-  }                                                                                              \
-  TARGET std::int64_t sum_marked_##NAME(                                                         \
-      const std::uint32_t* demand, const PeakMasks& masks, std::size_t steps, std::size_t safe   \
-  ) {                                                                                            \
-    return sum_masked(demand, masks.a, steps, safe) - sum_masked(demand, masks.b, steps, safe);  \
-  }                                                                                              \
-  TARGET void take_larger_##NAME(                                                                \
-      std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps   \
-  ) {                                                                                            \
-    take_larger_body(result, x, y, steps);                                                       \
-  }                                                                                              \
-  constexpr RowKernels kernels_##NAME = {                                                        \
-      find_partner_##NAME, sum_peaks_##NAME, mark_peaks_##NAME, sum_marked_##NAME,               \
-      take_larger_##NAME};
+// The kernels for one objective as functions of one instruction set.
+#define RP_KERNELS(NAME, TARGET, OBJECTIVE)                                                     \
+  TARGET Partner find_partner_##NAME(const PartnerQuery& query) {                               \
+    return find_partner_body<OBJECTIVE>(query);                                                 \
+  }                                                                                             \
+  TARGET std::int64_t sum_##NAME(const PairLoads& loads) { return sum_body<OBJECTIVE>(loads); } \
+  TARGET void mark_##NAME(const PairLoads& loads, const GainMasks& masks) {                     \
+    mark_body<OBJECTIVE>(loads, masks);                                                         \
+  }                                                                                             \
+  TARGET std::int64_t sum_marked_##NAME(                                                        \
+      const std::uint32_t* demand, const GainMasks& masks, std::size_t steps, std::size_t safe  \
+  ) {                                                                                           \
+    return sum_masked(demand, masks.a, steps, safe) - sum_masked(demand, masks.b, steps, safe); \
+  }                                                                                             \
+  TARGET void take_larger_##NAME(                                                               \
+      std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps  \
+  ) {                                                                                           \
+    take_larger_body(result, x, y, steps);                                                      \
+  }                                                                                             \
+  constexpr RowKernels kernels_##NAME = {                                                       \
+      find_partner_##NAME, sum_##NAME, mark_##NAME, sum_marked_##NAME, take_larger_##NAME};
 
-RP_KERNELS(portable, )
+#define RP_TARGET_AVX2 [[gnu::target("avx2")]]
+#define RP_TARGET_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
+
+RP_KERNELS(peaks_portable, , PairObjective::kPeaks)
+RP_KERNELS(excess_portable, , PairObjective::kExcess)
 #if defined(__x86_64__)
-RP_KERNELS(avx2, [[gnu::target("avx2")]])
-RP_KERNELS(avx512, [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]])
+RP_KERNELS(peaks_avx2, RP_TARGET_AVX2, PairObjective::kPeaks)
+RP_KERNELS(excess_avx2, RP_TARGET_AVX2, PairObjective::kExcess)
+RP_KERNELS(peaks_avx512, RP_TARGET_AVX512, PairObjective::kPeaks)
+RP_KERNELS(excess_avx512, RP_TARGET_AVX512, PairObjective::kExcess)
 #endif
 
 }  // namespace
 
-const RowKernels& row_kernels(SimdLevel level) {
+const RowKernels& row_kernels(SimdLevel level, PairObjective objective) {
+  const bool peaks = objective == PairObjective::kPeaks;
 #if defined(__x86_64__)
   switch (level) {
     case SimdLevel::kAvx512:
-      return kernels_avx512;
+      return peaks ? kernels_peaks_avx512 : kernels_excess_avx512;
     case SimdLevel::kAvx2:
-      return kernels_avx2;
+      return peaks ? kernels_peaks_avx2 : kernels_excess_avx2;
     case SimdLevel::kPortable:
       break;
   }
 #else
   static_cast<void>(level);
 #endif
-  return kernels_portable;
+  return peaks ? kernels_peaks_portable : kernels_excess_portable;
 }
 
 }  // namespace routepack

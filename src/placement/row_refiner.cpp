@@ -10,8 +10,8 @@ RowRefiner::RowRefiner(
 )
     : price_(std::move(price)),
       state_(demand, std::move(start), ep),
-      scan_(state_, price_, row_kernels(level)),
-      kernels_(row_kernels(level)),
+      scan_(state_, price_, row_kernels(level, PairObjective::kPeaks)),
+      kernels_(row_kernels(level, PairObjective::kPeaks)),
       sum_(state_.sum_peaks()),
       moved_(count_moved(price_.home, state_.rank_of_experts())),
       last_swap_(static_cast<std::size_t>(ep), 0),
