@@ -1,4 +1,5 @@
 // configs/default.cfg states what the option table says: each default, and each option.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -34,9 +35,8 @@ TEST(DefaultConfig, NamesEveryOption) {
   std::stringstream text;
   text << "\n" << file.rdbuf();
   for (const Option& option : plan_spec().options) {
-    const std::string active = "\n" + long_name(option) + " = ";
-    const std::string example = "\n# " + long_name(option) + " = ";
-    const std::string& expected = option.default_value.empty() ? example : active;
+    const char* mark = option.default_value.empty() ? "# " : "";
+    const std::string expected = fmt::format("\n{}{} = ", mark, long_name(option));
     EXPECT_NE(text.str().find(expected), std::string::npos) << expected;
   }
 }
