@@ -93,6 +93,7 @@ TEST(PadLengths, RoundsUpAndNamesTheSamplesAtFault) {
   EXPECT_EQ(
       catch_error([] { (void)pad_lengths({kHuge}, kHuge - 1, kHuge); }).code, "SAMPLE_EXCEEDS_CAP"
   );
+  EXPECT_EQ(catch_error([] { (void)pad_lengths({1, 1}, 1, kHuge); }).code, "NUMBER_OUT_OF_RANGE");
 }
 
 struct KnownRows {

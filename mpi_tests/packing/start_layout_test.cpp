@@ -156,7 +156,7 @@ TEST(StartLayout, LiftsTheCellsBesideAHeavyOne) {
   // cost, so the sum of peaks stays at the mean over blocks.
   testing::PlantedWindow window =
       testing::uniform_window(400, 50, 200, 16384, testing::planted_stream(1, 6));
-  window.lengths.push_back(4000);
+  window.lengths.push_back(1900);
   StartProblem problem = make_problem(window, {.dp = 8, .ep = 8}, 2);
   ASSERT_EQ(problem.num_rows, 3);
   std::int64_t total = 0;

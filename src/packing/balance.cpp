@@ -21,8 +21,6 @@ void apply(CellContents& contents, const Exchange& exchange, CellId from, CellId
   contents.move(exchange.given, to);
 }
 
-// ---- capacity ----
-
 struct Repair {
   std::int64_t reduction = 0;  // of the tokens above the capacity, over both cells
   std::int64_t imbalance = 0;  // |difference of the two cells' work| afterwards
@@ -36,26 +34,26 @@ class CapacityRepair {
       : contents_(contents), capacity_(capacity), exchanges_left_(max_exchanges) {}
 
   bool run() {
-    for (const CellId cell : ids<CellId>(contents_.num_cells())) {
-      while (contents_.tokens(cell) > capacity_) {
-        const std::optional<Repair> best = best_repair(cell);
-        if (!best) {
-          return false;
-        }
-        // A partner that ends above the capacity has a lower number than some later cell or is
-        // looked at again below.
-        apply(contents_, best->exchange, cell, best->to);
+    while (const std::optional<CellId> cell = first_overfull_cell()) {
+      const std::optional<Repair> best = best_repair(*cell);
+      if (!best) {
+        return false;
       }
-    }
-    for (const CellId cell : ids<CellId>(contents_.num_cells())) {
-      if (contents_.tokens(cell) > capacity_) {
-        return run();
-      }
+      apply(contents_, best->exchange, *cell, best->to);
     }
     return true;
   }
 
  private:
+  [[nodiscard]] std::optional<CellId> first_overfull_cell() const {
+    for (const CellId cell : ids<CellId>(contents_.num_cells())) {
+      if (contents_.tokens(cell) > capacity_) {
+        return cell;
+      }
+    }
+    return std::nullopt;
+  }
+
   std::optional<Repair> best_repair(CellId from) {
     std::optional<Repair> best;
     const std::int64_t excess = contents_.tokens(from) - capacity_;
@@ -113,8 +111,6 @@ class CapacityRepair {
   std::int64_t capacity_;
   std::int64_t exchanges_left_;
 };
-
-// ---- work ----
 
 class WorkLeveling {
  public:

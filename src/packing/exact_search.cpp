@@ -83,7 +83,8 @@ class CompletionSearch {
   // Two samples beyond half the capacity never share a cell.
   [[nodiscard]] bool too_many_long_samples(std::size_t first) const {
     auto cells_left = num_cells_ - static_cast<std::int64_t>(cells_.size());
-    for (std::size_t at = first; at < lengths_.size() && 2 * lengths_[at] > capacity_; ++at) {
+    for (std::size_t at = first; at < lengths_.size() && lengths_[at] > capacity_ - lengths_[at];
+         ++at) {
       cells_left -= taken_[at] ? 0 : 1;
     }
     return cells_left < 0;

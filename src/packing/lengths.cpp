@@ -38,10 +38,13 @@ PaddedLengths pad_lengths(
       capacity_tokens >= 1, ErrorCode::kNumberOutOfRange, "capacity is {}, at least 1 is needed",
       capacity_tokens
   );
+  // No more cells than samples are ever filled, so every sum of tokens stays below this product.
+  (void)checked_multiply(
+      capacity_tokens, static_cast<std::int64_t>(lengths.size()), "capacity times samples"
+  );
   PaddedLengths padded{lengths.size()};
   std::vector<std::size_t> empty;
   std::vector<std::size_t> too_long;
-  std::int64_t total = 0;
   for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
     const std::int64_t length = lengths[sample];
     if (length <= 0) {
@@ -58,7 +61,6 @@ PaddedLengths pad_lengths(
       continue;
     }
     padded[SampleId{sample}] = length + missing;
-    total = checked_add(total, length + missing, "tokens of the window");
   }
   RP_CHECK(
       empty.empty(), ErrorCode::kZeroLengthSample,

@@ -12,7 +12,8 @@ using PaddedLengths = IndexVector<SampleId, std::int64_t>;  // tokens, one a sam
 
 // Every length rounded up to a multiple of `pad_multiple`. Throws ZERO_LENGTH_SAMPLE naming the
 // samples without tokens, SAMPLE_EXCEEDS_CAP naming those that no cell can hold, and
-// NUMBER_OUT_OF_RANGE for a pad multiple or capacity below 1 or a total beyond 64 bits.
+// NUMBER_OUT_OF_RANGE for a pad multiple or capacity below 1 and where so many full cells as
+// samples pass 64 bits of tokens.
 [[nodiscard]] IndexVector<SampleId, std::int64_t> pad_lengths(
     const std::vector<std::int64_t>& lengths,
     std::int64_t pad_multiple,

@@ -232,7 +232,7 @@ class PoolSearch {
   }
 
   std::vector<Position> draw_from(const std::vector<Position>& pool, std::size_t num_drawn) {
-    // The first steps of a shuffle; a draw may meet an element twice, which is then drawn once.
+    // With repetition, then without the repeated: mostly num_drawn samples, never more.
     std::vector<Position> drawn;
     const auto size = static_cast<std::uint32_t>(pool.size());
     for (std::size_t n = 0; n < num_drawn; ++n) {

@@ -120,7 +120,7 @@ CellBound best_step_bound(const std::vector<LengthCount>& lengths, std::int64_t 
     );
   };
   CellBound best;
-  double best_total = -1.0;
+  std::int64_t best_total = -1;
   for (const LengthCount& entry : lengths) {
     const std::int64_t lambda = entry.length;
     if (lambda > capacity / 4) {
@@ -130,10 +130,8 @@ CellBound best_step_bound(const std::vector<LengthCount>& lengths, std::int64_t 
     const std::size_t beyond = shorter_than(capacity - 2 * lambda + 1);
     const std::size_t first = first_not_below(lambda);
     const Steps steps = best_steps(offers, first, first_not_below(2 * lambda));
-    const double total =
-        static_cast<double>(tokens_up_to[beyond] - tokens_up_to[middle] + steps.tokens) +
-        static_cast<double>(capacity) *
-            static_cast<double>(count_up_to.back() - count_up_to[beyond]);
+    const std::int64_t total = tokens_up_to[beyond] - tokens_up_to[middle] + steps.tokens +
+                               capacity * (count_up_to.back() - count_up_to[beyond]);
     if (total > best_total) {
       best_total = total;
       best = make_bound(lambda, capacity, offers, first, steps);
