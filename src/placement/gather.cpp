@@ -1,5 +1,6 @@
 #include "placement/gather.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "comm/agreement.hpp"

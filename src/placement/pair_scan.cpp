@@ -63,7 +63,6 @@ void PairScan::find_hot_blocks() {
   hot_.level = compress(all_.level);
   hot_.load_a = compress(all_.load_a);
   hot_.load_b = compress(all_.load_b);
-  // The masks are the scan's own and no longer needed in full.
   std::uint32_t* const hot_a = arena_.data() + arena_used_;
   compress(mask_a_.data());
   std::uint32_t* const hot_b = arena_.data() + arena_used_;

@@ -35,15 +35,17 @@ std::vector<std::uint32_t> block_peaks(const BlockState& state) {
   return peaks;
 }
 
-// Swaps of a falling price.
+// Swaps of a falling price, each round asking for a little less than the one before. `gain`: what
+// the free placement saves; prices worth looking at lie below all of it and above a small part of
+// an expert's mean share.
 SwapPath follow_prices(
-    const BlockDemand& demand, const RankOfExpert& home, int ep, SimdLevel simd
+    const BlockDemand& demand, const RankOfExpert& home, int ep, std::int64_t gain, SimdLevel simd
 ) {
   RowRefiner refiner{demand, home, ep, {home}, simd};
   std::int64_t objective = refiner.sum_peaks();
-  // No swap saves more than everything; each round asks for a little less than the one before.
   constexpr int kPasses = 2;
-  for (std::int64_t price = objective; price > 0; price = price * 3 / 4) {
+  const std::int64_t last = gain / (32 * std::ssize(home.values()));
+  for (std::int64_t price = gain; price > last; price = price * 3 / 4) {
     refiner.set_price(price);
     refiner.descend(kPasses);
   }
@@ -141,7 +143,8 @@ SwapTrajectory row_trajectory(
     free = std::move(other);
   }
   trajectory.objective = BlockState{demand, home, ep}.sum_peaks();
-  trajectory.paths.push_back(follow_prices(demand, home, ep, simd));
+  const std::int64_t gain = trajectory.objective - free.sum_peaks;
+  trajectory.paths.push_back(follow_prices(demand, home, ep, gain, simd));
   const RankOfExpert free_ranks = ranks_of(free.slots, ep);
   for (const std::uint32_t percent : {0U, 30U}) {
     trajectory.paths.push_back(follow_target(demand, home, free_ranks, ep, percent, simd));
