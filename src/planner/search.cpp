@@ -151,8 +151,10 @@ SearchOutput search_plan(
     phase = "re-anneal";
   }
   const CellLayout layout = deal_blocks(placed->problem(), population.best_layout());
+  SearchOptions used = search;
+  used.num_sweeps = population.sweeps_done();
   return SearchOutput{
-      placed->placement(), layout, search, search.time_limit_seconds > 0.0,
+      placed->placement(), layout, used, search.time_limit_seconds > 0.0,
       static_cast<double>(population.best_score().max_shard) / placed->problem().units_per_cost};
 }
 
