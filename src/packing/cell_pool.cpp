@@ -26,8 +26,7 @@ class CellPool {
       std::int64_t max_steps,
       const Stream& stream
   )
-      : lengths_(lengths),
-        capacity_(capacity),
+      : capacity_(capacity),
         cells_(std::move(cells)),
         num_cells_(num_cells),
         steps_left_(max_steps),
@@ -230,7 +229,6 @@ class CellPool {
     return drawn;
   }
 
-  const std::vector<std::int64_t>& lengths_;
   std::int64_t capacity_;
   std::vector<FilledCell> cells_;
   std::size_t num_cells_;       // cells_ and the open ones
