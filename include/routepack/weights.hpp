@@ -106,7 +106,9 @@ enum class ShuffleMode {
 struct ShuffleOptions {
   ShuffleMode mode = ShuffleMode::kFullShadow;
   std::int64_t round_bytes = std::int64_t{16} << 20U;  // B, payload a peer and round; >= 16
-  double deadline_seconds = 60.0;                      // of every wait
+  double deadline_seconds = 60.0;                      // of a round of data
+  // Of an agreement, which also waits for ranks that come late to the call; 0: twice the above.
+  double agreement_seconds = 0.0;
   // Called with the reason just before the job is ended because an agreement stayed out (a rank
   // or link is gone for good). Must not communicate.
   std::function<void(const std::string&)> on_lost_contact;

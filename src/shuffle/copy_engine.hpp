@@ -2,7 +2,6 @@
 // scatter. A host engine and a device engine have this interface and the same tests.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,14 +10,9 @@
 #include <vector>
 
 #include "routepack/weights.hpp"
+#include "shuffle/gather.hpp"
 
 namespace routepack {
-
-struct CopySegment {
-  const std::byte* source = nullptr;
-  std::byte* target = nullptr;
-  std::int64_t bytes = 0;
-};
 
 // What a slice says of itself; both ends derive it from the plan. It travels behind the payload,
 // followed by the payload's checksum, as the 64-byte trailer (8 little-endian words).
@@ -44,8 +38,8 @@ inline constexpr std::int64_t kTrailerBytes = sizeof(SliceTrailer);
 // Payloads are multiples of this, and so are the starts of segments within a payload.
 inline constexpr std::int64_t kSliceAlignment = 16;
 
-// Segments go, in ascending target order, into [slice, slice + stamp.payload_bytes); payload
-// bytes that no segment covers become 0. The trailer lies right behind the payload.
+// Segments ascend by target within [slice, slice + stamp.payload_bytes); payload bytes that no
+// segment covers become 0. The trailer lies right behind the payload.
 struct PackJob {
   std::byte* slice = nullptr;
   SliceStamp stamp;
@@ -81,6 +75,11 @@ class CopyEngine {
   virtual void pack(std::span<const PackJob> jobs) = 0;
   [[nodiscard]] virtual std::vector<CheckResult> check(std::span<const CheckJob> jobs) = 0;
   virtual void copy(std::span<const CopySegment> segments) = 0;
+
+  // Between its buffers and host memory, for transports that know host memory only.
+  [[nodiscard]] virtual std::shared_ptr<std::byte> allocate_host(std::int64_t bytes) = 0;
+  virtual void to_host(std::byte* host, const std::byte* buffer, std::int64_t bytes) = 0;
+  virtual void from_host(std::byte* buffer, const std::byte* host, std::int64_t bytes) = 0;
 };
 
 // Plain memory, XXH3 checksums.

@@ -73,6 +73,12 @@ class Transport {
   [[nodiscard]] virtual bool recover(
       std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
   ) = 0;
+
+  // The number of the next transaction; every rank asks equally often.
+  [[nodiscard]] std::uint64_t next_serial() { return ++serial_; }
+
+ private:
+  std::uint64_t serial_ = 0;
 };
 
 }  // namespace routepack
