@@ -132,7 +132,8 @@ struct ShuffleReport {
   double seconds = 0.0;                    // of this rank, from call to return
   std::int64_t staging_bytes = 0;          // high water of this rank's send buffers
   std::int64_t shadow_bytes = 0;           // high water of this rank's incoming bytes
-  std::int64_t memory_bound_bytes = 0;     // what the two together may not exceed
+  std::int64_t high_water_bytes = 0;       // of both together
+  std::int64_t memory_bound_bytes = 0;     // what they may not exceed
   std::vector<MoeLayer> committed_layers;  // layers with moves that are at the new placement
   Placement placement;                     // in force now
   std::int64_t epoch = 0;                  // in force now

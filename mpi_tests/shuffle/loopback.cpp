@@ -86,12 +86,10 @@ std::optional<ExchangeFault> LoopbackTransport::finish(const Deadline& deadline)
     if (awaited_.empty()) {
       return std::nullopt;
     }
-    if (hub_.failed_serial_ >= id_.serial) {
-      return ExchangeFault{true, -1, "another rank gave up"};
-    }
-    if (hub_.changed_.wait_until(lock, deadline.at()) == std::cv_status::timeout) {
+    const bool told = hub_.failed_serial_ >= id_.serial;
+    if (told || hub_.changed_.wait_until(lock, deadline.at()) == std::cv_status::timeout) {
       const int peer = awaited_.front().peer;
-      return ExchangeFault{false, peer, fmt::format("no slice from rank {}", peer)};
+      return ExchangeFault{told, peer, fmt::format("no slice from rank {}", peer)};
     }
   }
 }

@@ -50,7 +50,7 @@ TEST(Shuffle, MovesEverythingAtManyShapesRoundsAndModes) {
           );
           EXPECT_EQ(state.find_fault(after), "");
           EXPECT_EQ(report.placement, after);
-          EXPECT_LE(report.staging_bytes + report.shadow_bytes, report.memory_bound_bytes);
+          EXPECT_LE(report.high_water_bytes, report.memory_bound_bytes);
           sent += report.sent_bytes;
           received += report.received_bytes;
         });
@@ -71,7 +71,11 @@ TEST(Shuffle, SurvivesARankThatStopsInAnyRound) {
     std::set<std::string> errors;
     std::mutex mutex;
     run_ranks(6, [&](LoopbackTransport& transport) {
-      Fault fault{FaultKind::kDelay, 4, round, 0.45, 0};
+      Fault fault;
+      fault.kind = FaultKind::kDelay;
+      fault.rank = 4;
+      fault.round = round;
+      fault.delay_seconds = 0.45;
       FaultTransport faulty{transport, fault};
       ClosedFormState state{shape, transport.control().rank(), before};
       ShuffleOptions options = options_of(256, ShuffleMode::kFullShadow);

@@ -69,7 +69,7 @@ class TransportTest : public ::testing::TestWithParam<testing::TransportCase> {
 };
 
 TEST_P(TransportTest, CarriesSlicesOfAnySizeBetweenAllPairs) {
-  const std::uint64_t serial = transport_->next_serial();
+  const std::uint64_t serial = transport_->control().next_serial();
   std::int64_t round = 0;
   for (const std::int64_t base : {1, 15, 4096, 100003}) {
     const Exchange exchange = make_exchange(round, [base, round](int source, int target) {
@@ -88,7 +88,9 @@ TEST_P(TransportTest, CutsLargeSlicesIntoMessages) {
     return source == 0 && target == 1 ? (std::int64_t{65} << 20U) + 3 : std::int64_t{0};
   };
   const Exchange exchange = make_exchange(0, bytes);
-  transport_->begin(RoundId{transport_->next_serial(), 0}, exchange.sends, exchange.receives);
+  transport_->begin(
+      RoundId{transport_->control().next_serial(), 0}, exchange.sends, exchange.receives
+  );
   EXPECT_FALSE(transport_->finish(Deadline::after(60.0)).has_value());
   EXPECT_TRUE(arrived(exchange, 0));
 }
@@ -98,7 +100,7 @@ TEST_P(TransportTest, CutsLargeSlicesIntoMessages) {
 TEST_P(TransportTest, RecoversFromAMissingSlice) {
   const int last = num_ranks() - 1;
   for (int repetition = 0; repetition < 3; ++repetition) {
-    const std::uint64_t serial = transport_->next_serial();
+    const std::uint64_t serial = transport_->control().next_serial();
     Exchange exchange = make_exchange(0, [](int, int) { return 300000; });
     if (rank() == last) {
       std::erase_if(exchange.sends, [](const SendSlice& slice) { return slice.peer == 0; });
@@ -121,7 +123,7 @@ TEST_P(TransportTest, RecoversFromAMissingSlice) {
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
     EXPECT_TRUE(transport_->recover(exchange.buffers, Deadline::after(60.0)));
-    expect_clean_round(transport_->next_serial(), 0);
+    expect_clean_round(transport_->control().next_serial(), 0);
   }
 }
 

@@ -52,19 +52,24 @@ TEST_P(ShuffleTest, MovesEveryByteForRandomPlacements) {
     ClosedFormState state{shape, rank(), current};
     PlacementTable table = make_placement_table(current);
     std::int64_t epoch = 0;
+    std::uint64_t seed = 10;
     for (const std::int64_t round_bytes : {16, 1000, 1 << 20}) {
       for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
-        const Placement target =
-            random_placement(2, shape.num_experts, ep, static_cast<std::uint64_t>(epoch) + 10);
+        const Placement target = random_placement(2, shape.num_experts, ep, ++seed);
         ShuffleOptions chosen = options(round_bytes);
         chosen.mode = mode;
         const ShuffleReport report =
             apply_placement(table, target, state.registry(), *transport_, chosen);
         EXPECT_EQ(state.find_fault(target), "");
         EXPECT_EQ(table.placement, target);
-        EXPECT_EQ(table.epoch, ++epoch);
-        EXPECT_EQ(report.committed_layers.size(), 2U);
-        EXPECT_LE(report.staging_bytes + report.shadow_bytes, report.memory_bound_bytes);
+        epoch += target != current ? 1 : 0;
+        EXPECT_EQ(table.epoch, epoch);
+        std::size_t num_changed = 0;
+        for (const MoeLayer layer : ids<MoeLayer>(2)) {
+          num_changed += current.layers[layer] != target.layers[layer] ? 1U : 0U;
+        }
+        EXPECT_EQ(report.committed_layers.size(), num_changed);
+        EXPECT_LE(report.high_water_bytes, report.memory_bound_bytes);
         const std::int64_t sent = all_reduce_sum(report.sent_bytes, comm_);
         EXPECT_EQ(sent, all_reduce_sum(report.received_bytes, comm_));
         EXPECT_GE(sent, report.planned_bytes);  // padding
@@ -74,6 +79,7 @@ TEST_P(ShuffleTest, MovesEveryByteForRandomPlacements) {
                 // weights are replicated over EDP
                 report.moved_experts * (shape.edp - 1) * 2 * 3 * shape.hidden * shape.ffn
         );
+        current = target;
       }
     }
   }
@@ -123,8 +129,9 @@ TEST_P(ShuffleTest, AFullCycleIsNoSpecialCase) {
   const StateShape shape = shape_of(num_ranks());
   const Placement before = identity_placement(2, shape.num_experts, num_ranks());
   Placement after = before;
+  const int step = num_ranks() > 1 ? 3 : 1;  // an EP rank has 3 slots
   for (const ExpertId expert : ids<ExpertId>(shape.num_experts)) {
-    after.layers[MoeLayer{0}][expert] = SlotId{(expert.value() + 3) % shape.num_experts};
+    after.layers[MoeLayer{0}][expert] = SlotId{(expert.value() + step) % shape.num_experts};
   }
   ClosedFormState state{shape, rank(), before};
   PlacementTable table = make_placement_table(before);
@@ -132,7 +139,7 @@ TEST_P(ShuffleTest, AFullCycleIsNoSpecialCase) {
       apply_placement(table, after, state.registry(), *transport_, options(64));
   EXPECT_EQ(state.find_fault(after), "");
   EXPECT_EQ(report.committed_layers, std::vector<MoeLayer>{MoeLayer{0}});
-  EXPECT_EQ(table.layer_epoch[MoeLayer{0}], num_ranks() > 1 ? 1 : 0);
+  EXPECT_EQ(table.layer_epoch[MoeLayer{0}], 1);
   EXPECT_EQ(table.layer_epoch[MoeLayer{1}], 0);
 }
 

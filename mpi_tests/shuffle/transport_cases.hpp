@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct TransportCase {
 };
 
 [[nodiscard]] std::vector<TransportCase> transport_cases();
+
+// For GoogleTest's messages.
+inline void PrintTo(const TransportCase& transport, std::ostream* out) { *out << transport.name; }
 
 // Names for INSTANTIATE_TEST_SUITE_P.
 struct TransportCaseName {

@@ -22,6 +22,9 @@ class Control {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int num_ranks() const = 0;
 
+  // The number of the next transaction; every rank asks equally often.
+  [[nodiscard]] std::uint64_t next_serial() { return ++serial_; }
+
   // Collective, element-wise minimum in place. False when the deadline came first: contact with a
   // rank is lost and only lose_contact() may follow.
   [[nodiscard]] virtual bool all_reduce_min(
@@ -43,6 +46,9 @@ class Control {
 
   // Ends the whole job with status 4.
   [[noreturn]] virtual void lose_contact(const std::string& reason) = 0;
+
+ private:
+  std::uint64_t serial_ = 0;
 };
 
 }  // namespace routepack

@@ -6,9 +6,10 @@
 
 namespace routepack {
 
-bool FaultTransport::is_due(std::int64_t round, std::size_t num_slices) const {
-  return !has_struck_ && inner_.control().rank() == fault_.rank && round >= fault_.round &&
-         num_slices > 0;
+bool FaultTransport::is_due(const RoundId& id, std::size_t num_slices) {
+  first_serial_ = first_serial_.value_or(id.serial);
+  return !has_struck_ && inner_.control().rank() == fault_.rank && id.round >= fault_.round &&
+         id.serial - *first_serial_ >= fault_.transaction && num_slices > 0;
 }
 
 void FaultTransport::begin(
@@ -17,7 +18,7 @@ void FaultTransport::begin(
   std::vector<SendSlice> outgoing(sends.begin(), sends.end());
   const std::size_t num_slices =
       fault_.kind == FaultKind::kFlip ? receives.size() : outgoing.size();
-  if (is_due(id.round, num_slices)) {
+  if (is_due(id, num_slices)) {
     has_struck_ = true;
     const std::size_t chosen = fault_.choice % num_slices;
     switch (fault_.kind) {

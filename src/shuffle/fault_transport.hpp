@@ -20,10 +20,11 @@ enum class FaultKind {
 
 struct Fault {
   FaultKind kind = FaultKind::kFlip;
-  int rank = 0;                // where it strikes
-  std::int64_t round = 0;      // the first round from here on that has a slice to strike
-  double delay_seconds = 0.0;  // kDelay
-  std::uint64_t choice = 0;    // which slice, and which of its bits
+  int rank = 0;                   // where it strikes
+  std::int64_t round = 0;         // the first round from here on that has a slice to strike
+  std::uint64_t transaction = 0;  // not before this one, counted from the first one seen
+  double delay_seconds = 0.0;     // kDelay
+  std::uint64_t choice = 0;       // which slice, and which of its bits
 };
 
 class FaultTransport : public Transport {
@@ -45,12 +46,13 @@ class FaultTransport : public Transport {
   [[nodiscard]] bool has_struck() const { return has_struck_; }
 
  private:
-  [[nodiscard]] bool is_due(std::int64_t round, std::size_t num_slices) const;
+  [[nodiscard]] bool is_due(const RoundId& id, std::size_t num_slices);
   void flip(const RecvSlice& slice);
 
   Transport& inner_;
   Fault fault_;
   bool has_struck_ = false;
+  std::optional<std::uint64_t> first_serial_;
   std::optional<RecvSlice> to_flip_;
 };
 

@@ -148,19 +148,21 @@ bool MpiTransport::test_posted(std::string& error) {
   return true;
 }
 
-ExchangeFault MpiTransport::describe_missing(const Deadline& deadline) const {
-  const double seconds = std::chrono::duration<double>(deadline.at() - begun_).count();
+ExchangeFault MpiTransport::describe_missing(bool announced_by_peer) const {
   const Posted* missing = &posted_.front();
   for (const Posted& posted : posted_) {  // a missing arrival says more than an unread departure
     const bool better = missing->is_send && !posted.is_send;
     const bool lower = missing->is_send == posted.is_send && posted.peer < missing->peer;
     missing = better || lower ? &posted : missing;
   }
+  const std::chrono::duration<double> waited = Deadline::Clock::now() - begun_;
   return ExchangeFault{
-      false, missing->peer,
+      announced_by_peer, missing->peer,
       missing->is_send
-          ? fmt::format("rank {} did not take its slice within {:.3g} s", missing->peer, seconds)
-          : fmt::format("no slice from rank {} within {:.3g} s", missing->peer, seconds)};
+          ? fmt::format(
+                "rank {} did not take its slice within {:.3g} s", missing->peer, waited.count()
+            )
+          : fmt::format("no slice from rank {} within {:.3g} s", missing->peer, waited.count())};
 }
 
 std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
@@ -175,10 +177,10 @@ std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
     }
     if (tests % kTestsPerLook == 0) {
       if (control_.failure_announced(id_.serial)) {
-        return ExchangeFault{true, -1, "another rank gave up"};
+        return describe_missing(true);
       }
       if (deadline.expired()) {
-        return describe_missing(deadline);
+        return describe_missing(false);
       }
       std::this_thread::yield();
     }

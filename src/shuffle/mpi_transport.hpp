@@ -44,7 +44,7 @@ class MpiTransport : public Transport {
   void post_receive(const RecvSlice& slice);
   void bounce_all(std::vector<SendSlice>& sends, std::vector<RecvSlice>& receives);
   [[nodiscard]] bool test_posted(std::string& error);
-  [[nodiscard]] ExchangeFault describe_missing(const Deadline& deadline) const;
+  [[nodiscard]] ExchangeFault describe_missing(bool announced_by_peer) const;
   [[nodiscard]] bool sends_are_done() const;
   void drain_unexpected();
   [[nodiscard]] bool quiesce(const Deadline& deadline);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <new>
@@ -14,11 +15,14 @@
 namespace routepack {
 namespace {
 
-// A fault seen on this rank. The earliest round is nearest to the cause, so it is the one reported.
+// A fault seen on this rank. Nearest to the cause is the one of the earliest round, and of those
+// the one of the rank that has waited longest: the others wait for ranks that wait themselves.
 struct LocalFault {
   std::int64_t round = 0;
+  std::int64_t waited_us = 0;
   std::string text;
 };
+constexpr std::int64_t kNotWaiting = std::numeric_limits<std::int64_t>::max();  // damage, errors
 
 class Transaction {
  public:
@@ -34,7 +38,7 @@ class Transaction {
         report_(report),
         control_(context.transport.control()),
         rank_(control_.rank()),
-        serial_(context.transport.next_serial()) {}
+        serial_(context.transport.control().next_serial()) {}
 
   void prepare();
   void agree_on_plan();
@@ -45,7 +49,7 @@ class Transaction {
   [[nodiscard]] std::string commit(const std::vector<MoeLayer>& layers);
 
  private:
-  void note(std::int64_t round, std::string text);
+  void note(std::int64_t round, std::string text, std::int64_t waited_us = kNotWaiting);
   void begin(const RoundId& id);
   void finish(const RoundId& id);
   void check(std::int64_t round);
@@ -63,14 +67,15 @@ class Transaction {
   int rank_;
   std::uint64_t serial_;
   std::int64_t round_ = 0;
+  Deadline::Clock::time_point begun_;  // of the round that travels
   std::optional<Staging> staging_;
   std::optional<LocalFault> fault_;
   bool broken_ = false;  // a round was abandoned on this rank
 };
 
-void Transaction::note(std::int64_t round, std::string text) {
+void Transaction::note(std::int64_t round, std::string text, std::int64_t waited_us) {
   if (!fault_) {
-    fault_ = LocalFault{round, std::move(text)};
+    fault_ = LocalFault{round, waited_us, std::move(text)};
   }
 }
 
@@ -86,6 +91,8 @@ void Transaction::prepare() {
     staging_.emplace(streams_, context_.tensors, context_.transport.engine());
     report_.staging_bytes = std::max(report_.staging_bytes, staging_->staging_bytes());
     report_.shadow_bytes = std::max(report_.shadow_bytes, staging_->shadow_bytes());
+    report_.high_water_bytes =
+        std::max(report_.high_water_bytes, staging_->staging_bytes() + staging_->shadow_bytes());
     report_.memory_bound_bytes = std::max(report_.memory_bound_bytes, memory_bound_bytes(streams_));
   } catch (const std::bad_alloc&) {
     note(
@@ -135,6 +142,7 @@ void Transaction::begin(const RoundId& id) {
     return;
   }
   const std::vector<RecvSlice> receives = staging_->receives(id.round);
+  begun_ = Deadline::Clock::now();
   context_.transport.begin(id, sends, receives);
   for (const SendSlice& slice : sends) {
     report_.sent_bytes += slice.bytes - kTrailerBytes;
@@ -151,9 +159,11 @@ void Transaction::finish(const RoundId& id) {
     return;
   }
   broken_ = true;
-  if (fault->announced_by_peer) {
-    return;
+  if (!fault->announced_by_peer) {
+    control_.announce_failure(serial_);
   }
+  const auto waited =
+      std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - begun_);
   const auto stream =
       std::find_if(streams_.receives.begin(), streams_.receives.end(), [&](const PairStream& item) {
         return item.peer == fault->peer && item.payload_of(id.round, streams_.round_bytes) > 0;
@@ -163,9 +173,9 @@ void Transaction::finish(const RoundId& id) {
       fmt::format(
           "rank {}, round {}: {}: {}", rank_, id.round, fault->what,
           stream != streams_.receives.end() ? tensor_in(*stream, id.round) : "no tensor awaited"
-      )
+      ),
+      waited.count()
   );
-  control_.announce_failure(serial_);
 }
 
 void Transaction::check(std::int64_t round) {
@@ -213,22 +223,26 @@ void Transaction::stage() {
 
 std::string Transaction::gather_first_fault() {
   ByteWriter writer;
-  writer.add(fault_ ? fault_->round : std::numeric_limits<std::int64_t>::max());
-  writer.add(fault_ ? fault_->text : std::string{});
+  const LocalFault mine = fault_.value_or(LocalFault{
+      std::numeric_limits<std::int64_t>::max(), 0, "no rank names its fault"});
+  writer.add(mine.round);
+  writer.add(mine.waited_us);
+  writer.add(mine.text);
   const std::vector<std::vector<std::byte>> all =
       control_.all_gather(writer.take(), agreement_deadline(context_.options));
   if (all.empty()) {
     lose_contact(control_, context_.options, "naming the fault");
   }
-  LocalFault first{std::numeric_limits<std::int64_t>::max(), "no rank names its fault"};
+  std::optional<LocalFault> first;
   for (const std::vector<std::byte>& bytes : all) {
     ByteReader reader{bytes};
     const std::int64_t round = reader.word();
-    if (round < first.round) {
-      first = LocalFault{round, reader.text()};
+    const std::int64_t waited_us = reader.word();
+    if (!first || round < first->round || (round == first->round && waited_us > first->waited_us)) {
+      first = LocalFault{round, waited_us, reader.text()};
     }
   }
-  return first.text;
+  return first->text;
 }
 
 std::string Transaction::agree_staged() {

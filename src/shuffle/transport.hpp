@@ -38,8 +38,8 @@ struct RoundId {
 
 // Why a round did not finish.
 struct ExchangeFault {
-  bool announced_by_peer = false;  // another rank gave up; nothing is known to be wrong here
-  int peer = -1;                   // whose slice is missing, if it can be told
+  bool announced_by_peer = false;  // another rank gave up first
+  int peer = -1;                   // whose slice is missing; -1: none, or it cannot be told
   std::string what;                // e.g. "no slice from rank 3 within 5 s"
 };
 
@@ -73,12 +73,6 @@ class Transport {
   [[nodiscard]] virtual bool recover(
       std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
   ) = 0;
-
-  // The number of the next transaction; every rank asks equally often.
-  [[nodiscard]] std::uint64_t next_serial() { return ++serial_; }
-
- private:
-  std::uint64_t serial_ = 0;
 };
 
 }  // namespace routepack
