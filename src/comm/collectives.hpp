@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -91,6 +92,13 @@ template <class T>
   values.resize(broadcast_value(values.size(), root, comm));
   detail::broadcast_in_place(values.data(), values.size() * sizeof(T), MPI_BYTE, root, comm);
   return values;
+}
+
+// The root's elements, in place; all ranks pass spans of the same size.
+template <class T>
+void broadcast_into(std::span<T> values, int root, const Communicator& comm) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  detail::broadcast_in_place(values.data(), values.size_bytes(), MPI_BYTE, root, comm);
 }
 
 // One value a rank, in rank order.

@@ -1,0 +1,125 @@
+// Runs the program itself, alone and under mpirun: exit statuses, and errors from one rank only.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "io/mapped_file.hpp"
+#include "io/npy.hpp"
+#include "support/random_window.hpp"
+
+namespace routepack {
+namespace {
+
+using testing::read_file;
+using testing::TempFolder;
+using testing::TestWindow;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+// `num_ranks` 0: without mpirun.
+Outcome run(const std::string& arguments, int num_ranks = 0) {
+  const TempFolder folder;
+  const std::string launcher =
+      num_ranks > 0 ? std::string(ROUTEPACK_MPIEXEC) + " -n " + std::to_string(num_ranks) + " "
+                    : "";
+  const std::string command = launcher + ROUTEPACK_PROGRAM + " " + arguments + " >" +
+                              folder.file("out") + " 2>" + folder.file("err");
+  const int status = std::system(command.c_str());
+  return {
+      WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.file("out")),
+      read_file(folder.file("err"))};
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+void expect_error_line(const Outcome& outcome, int status, const std::string& start) {
+  EXPECT_EQ(outcome.status, status);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(count_of(outcome.err, "routepack: error ["), 1U) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "routepack: error " + start), 1U) << outcome.err;
+}
+
+TEST(Program, ExplainsItself) {
+  const Outcome help = run("--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("  demand "), std::string::npos) << help.out;
+  EXPECT_EQ(run("--version").out, "routepack " ROUTEPACK_VERSION "\n");
+  const Outcome demand = run("demand --help", 2);
+  EXPECT_EQ(demand.status, 0);
+  EXPECT_EQ(count_of(demand.out, "usage: routepack demand WINDOW"), 1U) << demand.out;
+}
+
+TEST(Program, RefusesWhatItDoesNotKnow) {
+  expect_error_line(run(""), 2, "[USAGE] a command is missing");
+  expect_error_line(run("dance"), 2, "[USAGE] there is no command 'dance'");
+  expect_error_line(run("demand x --out y --nope", 3), 2, "[USAGE] demand");
+  expect_error_line(
+      run("demand /no/such --out y.npy", 3), 2, "[FILE_MALFORMED] cannot open /no/such"
+  );
+  expect_error_line(
+      run("demand x --out /no/such/y.npy", 2), 2, "[USAGE] cannot write /no/such/y.npy"
+  );
+}
+
+TEST(Program, DemandIsTheSameAtAnyRankCount) {
+  const TempFolder folder;
+  testing::Draws draws(3);
+  const testing::RandomWindow made = testing::make_random_window({.num_samples = 9}, draws);
+  made.window.write(folder.path());
+  std::vector<std::int64_t> expected(16, 0);
+  for (std::size_t at = 0; at < made.demand.size(); ++at) {
+    expected[at % 16] += made.demand[at];
+  }
+  std::int64_t tokens = 0;
+  for (const std::int64_t length : made.window.lengths) {
+    tokens += length;
+  }
+  const std::string summary = fmt::format(
+      "{{\"samples\": 9, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": 2, \"experts\": "
+      "8}}\n",
+      tokens, made.unrouted_tokens
+  );
+  for (const int ranks : {0, 1, 2, 3}) {
+    const std::string out = folder.file("demand" + std::to_string(ranks) + ".npy");
+    const Outcome outcome = run("demand " + folder.path() + " --out " + out, ranks);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, summary);
+    const MappedFile file(out);
+    const NpyView view = view_npy(file.bytes(), out);
+    EXPECT_EQ(view.dtype, NpyDtype::kInt64);
+    EXPECT_EQ(view.shape, (std::vector<std::int64_t>{2, 8}));
+    EXPECT_EQ(read_int64(view), expected);
+  }
+}
+
+TEST(Program, AFaultyWindowLeavesNoFile) {
+  const TempFolder folder;
+  const TestWindow window{
+      .moe_layers = {0},
+      .num_layers = 1,
+      .lengths = {2, 2},
+      .axis = 1,
+      .row_counts = {1, 1},
+      .ids = {0, 1, 2, 2}};
+  window.write(folder.path());
+  const std::size_t entries = folder.num_entries();
+  expect_error_line(
+      run("demand " + folder.path() + " --out " + folder.file("d.npy"), 3), 2,
+      "[DUPLICATE_EXPERT_IN_ROW] sample 1, token 0, layer 0"
+  );
+  EXPECT_EQ(folder.num_entries(), entries);
+}
+
+}  // namespace
+}  // namespace routepack

@@ -1,0 +1,104 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "io/atomic_file.hpp"
+#include "io/mapped_file.hpp"
+#include "support/expect_error.hpp"
+#include "support/temp_folder.hpp"
+
+namespace routepack {
+namespace {
+
+using testing::expect_error;
+using testing::read_file;
+using testing::TempFolder;
+using testing::write_file;
+
+TEST(MappedFile, HoldsTheBytesAndMoves) {
+  const TempFolder folder;
+  write_file(folder.file("a"), "hello");
+  MappedFile file(folder.file("a"));
+  const MappedFile moved(std::move(file));
+  EXPECT_EQ(moved.path(), folder.file("a"));
+  const auto bytes = moved.bytes();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), "hello");
+  moved.advise_sequential(bytes.subspan(1, 2));
+  moved.advise_sequential({});
+}
+
+TEST(MappedFile, NamesWhatItCannotMap) {
+  const TempFolder folder;
+  write_file(folder.file("empty"), "");
+  const auto expect = [&](const std::string& path, const std::string& text) {
+    expect_error(ErrorCode::kFileMalformed, path, [&] { const MappedFile file(path); });
+    expect_error(ErrorCode::kFileMalformed, text, [&] { const MappedFile file(path); });
+  };
+  expect(folder.file("missing"), "No such file");
+  expect(folder.path(), "is a folder");
+  expect(folder.file("empty"), "is empty");
+  expect("/dev/null", "no regular file");
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const TempFolder folder;
+  const std::string path = folder.file("out");
+  write_file(path, "old");
+  {
+    AtomicFile file(path);
+    file.write("half");
+    EXPECT_EQ(read_file(path), "old");
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(folder.num_entries(), 1U);  // the temporary name is gone
+  AtomicFile file(path);
+  file.write("new ");
+  file.write("content");
+  file.commit();
+  EXPECT_EQ(read_file(path), "new content");
+  EXPECT_EQ(folder.num_entries(), 1U);
+}
+
+TEST(AtomicFile, RefusesPathsThatCannotBeWritten) {
+  const TempFolder folder;
+  const auto expect = [](const std::string& path, const std::string& text) {
+    expect_error(ErrorCode::kUsage, text, [&] { const AtomicFile file(path); });
+    expect_error(ErrorCode::kUsage, text, [&] { check_output_path(path); });
+  };
+  expect(folder.file("missing/out"), "missing/out");
+  expect(folder.path(), "is a folder");
+  expect("", "is empty");
+  write_file(folder.file("file"), "x");
+  expect(folder.file("file/out"), "Not a directory");
+  check_output_path(folder.file("fine"));
+  EXPECT_EQ(folder.num_entries(), 1U);
+}
+
+TEST(AtomicFile, FollowsLinksAndLeavesPipesInPlace) {
+  const TempFolder folder;
+  write_file(folder.file("real"), "old");
+  ASSERT_EQ(::symlink("real", folder.file("link").c_str()), 0);
+  AtomicFile linked(folder.file("link"));
+  linked.write("new");
+  linked.commit();
+  EXPECT_EQ(read_file(folder.file("real")), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  const int reader = ::open(folder.file("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  AtomicFile pipe(folder.file("pipe"));
+  pipe.write("through");
+  pipe.commit();
+  std::array<char, 16> buffer{};
+  EXPECT_EQ(::read(reader, buffer.data(), buffer.size()), 7);
+  EXPECT_EQ(std::string(buffer.data()), "through");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(folder.file("pipe")));
+}
+
+}  // namespace
+}  // namespace routepack

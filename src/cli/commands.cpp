@@ -1,0 +1,17 @@
+#include "cli/command.hpp"
+
+namespace routepack::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = {demand_command()};
+  return kCommands;
+}
+
+Verbosity verbosity_of(const OptionValues& values) {
+  if (values.flag("quiet")) {
+    return Verbosity::kQuiet;
+  }
+  return values.flag("verbose") ? Verbosity::kVerbose : Verbosity::kNormal;
+}
+
+}  // namespace routepack::cli

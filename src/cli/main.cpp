@@ -1,0 +1,96 @@
+// routepack COMMAND …, alone or under mpirun. One rank prints an error, every rank exits with its
+// status.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "cli/command.hpp"
+#include "comm/agreement.hpp"
+
+namespace routepack::cli {
+namespace {
+
+constexpr int kInternalStatus = 4;
+
+std::string overview() {
+  std::string text = "usage: routepack COMMAND [options]\n\nCommands:\n";
+  for (const Command& command : commands()) {
+    text += fmt::format("  {:<14}{}\n", command.spec.name, command.spec.summary);
+  }
+  return text + "\n`routepack COMMAND --help` lists a command's options.\n";
+}
+
+std::string version_text() { return "routepack " ROUTEPACK_VERSION "\n"; }
+
+const Command& find_command(const std::string& name) {
+  const auto found =
+      std::ranges::find(commands(), name, [](const Command& command) { return command.spec.name; });
+  RP_CHECK(
+      found != commands().end(), ErrorCode::kUsage,
+      "there is no command '{}'; `routepack --help` lists them", name
+  );
+  return *found;
+}
+
+void print_once(const std::string& text, const Communicator& comm) {
+  if (comm.is_root()) {
+    fmt::print("{}", text);
+  }
+}
+
+void run(const std::vector<std::string>& arguments, const Communicator& comm) {
+  RP_CHECK(
+      !arguments.empty(), ErrorCode::kUsage, "a command is missing; `routepack --help` lists them"
+  );
+  if (arguments[0] == "--help" || arguments[0] == "--version") {
+    print_once(arguments[0] == "--help" ? overview() : version_text(), comm);
+    return;
+  }
+  const Command& command = find_command(arguments[0]);
+  // Files of --config may be missing on some nodes only.
+  const OptionValues values = agree_on(
+      [&] {
+        return parse_options(command.spec, {arguments.begin() + 1, arguments.end()});
+      },
+      comm
+  );
+  if (values.flag("help") || values.flag("version")) {
+    print_once(values.flag("help") ? help_text(command.spec) : version_text(), comm);
+    return;
+  }
+  command.run(values, comm);
+}
+
+int run_reporting_errors(const std::vector<std::string>& arguments) {
+  const Communicator comm(MPI_COMM_WORLD);
+  try {
+    run(arguments, comm);
+    return 0;
+  } catch (const Error& error) {  // agreed on: the same on every rank
+    if (comm.is_root()) {
+      fmt::print(stderr, "routepack: error [{}] {}\n", name_of(error.code()), error.what());
+    }
+    return exit_status_of(error.code());
+  } catch (const std::exception& error) {  // on this rank alone, others may wait for it
+    fmt::print(stderr, "routepack: internal error on rank {}: {}\n", comm.mpi_rank(), error.what());
+    MPI_Abort(MPI_COMM_WORLD, kInternalStatus);
+    return kInternalStatus;
+  }
+}
+
+}  // namespace
+}  // namespace routepack::cli
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});
+  std::fflush(stdout);
+  MPI_Finalize();
+  return status;
+}

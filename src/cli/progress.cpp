@@ -1,0 +1,61 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace routepack::cli {
+
+ProgressStyle progress_style(bool is_root, Verbosity verbosity, bool asked_for, bool is_terminal) {
+  if (!is_root || verbosity == Verbosity::kQuiet) {
+    return ProgressStyle::kNone;
+  }
+  if (is_terminal) {
+    return ProgressStyle::kRewrittenLine;
+  }
+  return asked_for ? ProgressStyle::kPlainLines : ProgressStyle::kNone;
+}
+
+bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+std::string progress_line(const SearchProgress& progress) {
+  const std::string stage = progress.num_stages > 0
+                                ? fmt::format("{}/{}", progress.stage, progress.num_stages)
+                                : fmt::to_string(progress.stage);
+  return fmt::format(
+      "stage={} inverse_temperature={:.4g} best={:.4f} gap={:.3f}% moves_per_second={:.3g}", stage,
+      progress.inverse_temperature, progress.best_max_shard, 100.0 * progress.gap,
+      progress.moves_per_second
+  );
+}
+
+ProgressPrinter::ProgressPrinter(ProgressStyle style, std::FILE* stream)
+    : style_(style), stream_(stream) {}
+
+ProgressPrinter::~ProgressPrinter() {
+  if (line_is_open_) {
+    std::fputc('\n', stream_);
+  }
+}
+
+void ProgressPrinter::show(const SearchProgress& progress) {
+  switch (style_) {
+    case ProgressStyle::kNone:
+      return;
+    case ProgressStyle::kPlainLines:
+      fmt::print(stream_, "routepack: {}\n", progress_line(progress));
+      return;
+    case ProgressStyle::kRewrittenLine: {
+      const auto now = std::chrono::steady_clock::now();
+      if (now < next_) {
+        return;
+      }
+      next_ = now + std::chrono::milliseconds(100);
+      fmt::print(stream_, "\r{}\x1b[K", progress_line(progress));  // erases what was longer before
+      std::fflush(stream_);
+      line_is_open_ = true;
+      return;
+    }
+  }
+}
+
+}  // namespace routepack::cli

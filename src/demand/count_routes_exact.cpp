@@ -1,0 +1,163 @@
+#include "demand/count_routes_exact.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+
+namespace routepack {
+namespace {
+
+constexpr std::int64_t kMissing = -1;
+
+// The routes of one sample as int64, whatever their dtype. An unsigned id above int64 reads as its
+// maximum, which no window allows.
+class SampleRoutes {
+ public:
+  SampleRoutes(const RouteView& routes, std::int64_t sample)
+      : routes_(routes), sample_(sample), ids_(static_cast<std::size_t>(routes.top_k)) {
+    for (const LayerRun& run : routes.runs) {
+      for (int offset = 0; offset < run.count; ++offset) {
+        axis_of_layer_.push_back(run.first_axis + offset);
+      }
+    }
+  }
+
+  // The top_k ids of a row at MoE layer `layer`; valid until the next call.
+  std::span<const std::int64_t> line(std::int64_t row, int layer) {
+    const std::int64_t token = routes_.row_offsets[static_cast<std::size_t>(sample_)] + row;
+    const std::int64_t first =
+        token * routes_.ids_per_token() +
+        std::int64_t{axis_of_layer_[static_cast<std::size_t>(layer)]} * routes_.top_k;
+    with_type_of(routes_.ids.dtype, [&](auto type) {
+      const auto values =
+          routes_.ids.as<decltype(type)>().subspan(static_cast<std::size_t>(first), ids_.size());
+      std::ranges::transform(values, ids_.begin(), [](auto id) {
+        return std::in_range<std::int64_t>(id) ? static_cast<std::int64_t>(id)
+                                               : std::numeric_limits<std::int64_t>::max();
+      });
+    });
+    return ids_;
+  }
+
+  bool every_id_is(std::int64_t row, std::int64_t value) {
+    for (int layer = 0; layer < routes_.num_moe_layers(); ++layer) {
+      if (!std::ranges::all_of(line(row, layer), [&](auto id) { return id == value; })) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Throws unless the ids are distinct experts. An id of -1 here is a missing route that is missing
+  // only in part.
+  void check_line(std::int64_t row, int layer) {
+    const std::vector<std::int64_t> ids(line(row, layer).begin(), line(row, layer).end());
+    for (std::size_t slot = 0; slot < ids.size(); ++slot) {
+      const std::int64_t id = ids[slot];
+      RP_CHECK(
+          id != kMissing, ErrorCode::kPartialSentinel,
+          "{}: some ids of the token are -1, a missing route is -1 at all {} ids of all {} MoE "
+          "layers",
+          where(row, layer), routes_.top_k, routes_.num_moe_layers()
+      );
+      RP_CHECK(
+          id >= 0 && id < routes_.num_experts, ErrorCode::kExpertIdOutOfRange,
+          "{}: expert id {}, allowed are 0 to {}", where(row, layer), id, routes_.num_experts - 1
+      );
+      if (std::find(ids.begin(), ids.end(), id) ==
+          ids.begin() + static_cast<std::ptrdiff_t>(slot)) {
+        continue;
+      }
+      // A repeated id. Zeros throughout are a layer that nobody captured, not a strange route.
+      RP_CHECK(
+          !layer_is_all_zero(layer), ErrorCode::kLayerAllZero,
+          "sample {}: layer {} is all zeros, it was not captured", sample_, model_layer(layer)
+      );
+      fail(
+          ErrorCode::kDuplicateExpertInRow, "{}: expert id {} appears twice among the top {}",
+          where(row, layer), id, routes_.top_k
+      );
+    }
+  }
+
+ private:
+  [[nodiscard]] int model_layer(int layer) const {
+    return routes_.moe_layers[static_cast<std::size_t>(layer)];
+  }
+
+  [[nodiscard]] std::string where(std::int64_t row, int layer) const {
+    return fmt::format("sample {}, token {}, layer {}", sample_, row, model_layer(layer));
+  }
+
+  // Whether a layer is zeros in all rows that have a route, and at least one has.
+  bool layer_is_all_zero(int layer) {
+    bool any = false;
+    const std::int64_t num_rows = num_rows_without_filler(routes_, sample_);
+    for (std::int64_t row = 0; row < num_rows; ++row) {
+      if (every_id_is(row, kMissing)) {
+        continue;
+      }
+      any = true;
+      if (!std::ranges::all_of(line(row, layer), [](auto id) { return id == 0; })) {
+        return false;
+      }
+    }
+    return any;
+  }
+
+  const RouteView& routes_;
+  std::int64_t sample_;
+  std::vector<int> axis_of_layer_;
+  std::vector<std::int64_t> ids_;
+};
+
+}  // namespace
+
+std::int64_t num_rows_without_filler(const RouteView& routes, std::int64_t sample) {
+  const std::int64_t rows = routes.num_rows(sample);
+  const bool may_be_filler =
+      routes.top_k > 1 && rows > 0 && rows == routes.lengths[static_cast<std::size_t>(sample)];
+  return may_be_filler && SampleRoutes(routes, sample).every_id_is(rows - 1, 0) ? rows - 1 : rows;
+}
+
+std::int64_t add_rows_exact(
+    const RouteView& routes, std::int64_t sample, RowRange rows, std::span<std::uint32_t> demand
+) {
+  SampleRoutes sample_routes(routes, sample);
+  std::int64_t routed = 0;
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    if (sample_routes.every_id_is(row, kMissing)) {
+      continue;
+    }
+    ++routed;
+    for (int layer = 0; layer < routes.num_moe_layers(); ++layer) {
+      sample_routes.check_line(row, layer);
+      for (const std::int64_t id : sample_routes.line(row, layer)) {
+        ++demand[static_cast<std::size_t>(std::int64_t{layer} * routes.num_experts + id)];
+      }
+    }
+  }
+  return routed;
+}
+
+CountedDemand count_routes_exact(const RouteView& routes, SampleRange range) {
+  const auto row_size = static_cast<std::size_t>(routes.num_moe_layers()) *
+                        static_cast<std::size_t>(routes.num_experts);
+  CountedDemand counted;
+  counted.demand.resize(static_cast<std::size_t>(range.size()) * row_size);
+  for (std::int64_t sample = range.begin; sample < range.end; ++sample) {
+    const std::span<std::uint32_t> demand =
+        std::span(counted.demand)
+            .subspan(static_cast<std::size_t>(sample - range.begin) * row_size, row_size);
+    counted.routed_pairs +=
+        routes.top_k *
+        add_rows_exact(routes, sample, {0, num_rows_without_filler(routes, sample)}, demand);
+  }
+  return counted;
+}
+
+}  // namespace routepack

@@ -1,0 +1,65 @@
+#include "demand/load_window.hpp"
+
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "demand/count_routes.hpp"
+#include "demand/read_counts.hpp"
+#include "demand/slices.hpp"
+#include "io/window_reader.hpp"
+
+namespace routepack {
+namespace {
+
+CountedDemand count_demand(const WindowHeader& header, SampleRange range) {
+  switch (header.form) {
+    case DemandForm::kRoutes: {
+      const RouteFile routes(header);
+      routes.advise(range.begin, range.end);
+      return count_routes(routes.view(), range);
+    }
+    case DemandForm::kCounts:
+      return read_counts(header, CountFile(header).view(), range);
+    case DemandForm::kNone:
+      break;
+  }
+  return {};
+}
+
+// Tokens without a route, of this rank's samples. Counts need not be multiples of top_k in each
+// sample, so the division is of running totals: the ranks' shares add up to the window's.
+std::int64_t count_unrouted(
+    const WindowSlice& slice, std::int64_t routed_pairs, const Communicator& comm
+) {
+  const std::vector<std::int64_t> pairs = all_gather_value(routed_pairs, comm);
+  if (slice.shape.num_moe_layers() == 0) {
+    return 0;  // a dense model routes nothing, and nothing is missing
+  }
+  const std::int64_t before =
+      std::accumulate(pairs.begin(), pairs.begin() + comm.mpi_rank(), std::int64_t{0});
+  const std::int64_t tokens =
+      std::accumulate(slice.lengths.begin(), slice.lengths.end(), std::int64_t{0});
+  return tokens - ((before + routed_pairs) / slice.shape.top_k - before / slice.shape.top_k);
+}
+
+}  // namespace
+
+WindowSlice load_window(const std::string& folder, const Communicator& comm) {
+  WindowHeader header = agree_on([&] { return open_window(folder); }, comm);
+  const SampleRange mine =
+      slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
+  CountedDemand counted = agree_on([&] { return count_demand(header, mine); }, comm);
+  WindowSlice slice;
+  slice.shape = std::move(header.shape);
+  slice.first_sample = mine.begin;
+  slice.lengths.assign(header.lengths.begin() + mine.begin, header.lengths.begin() + mine.end);
+  slice.demand = std::move(counted.demand);
+  slice.unrouted_tokens = count_unrouted(slice, counted.routed_pairs, comm);
+  return slice;
+}
+
+}  // namespace routepack

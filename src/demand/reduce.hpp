@@ -1,0 +1,15 @@
+// Sums the ranks' demand into the window's, and checks that nothing was lost or counted twice.
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "domain/demand.hpp"
+#include "routepack/window.hpp"
+
+namespace routepack {
+
+// Collective; the same result on every rank. Throws DEMAND_NOT_CONSERVED, naming the layer, unless
+// every layer's total is top_k * (tokens with a route), up to the top_k - 1 pairs by which counted
+// demand may miss a multiple.
+[[nodiscard]] WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm);
+
+}  // namespace routepack

@@ -1,0 +1,127 @@
+#include "io/json_fields.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/check.hpp"
+#include "io/mapped_file.hpp"
+
+namespace routepack {
+namespace {
+
+using nlohmann::json;
+
+struct Range {
+  std::int64_t min;
+  std::int64_t max;
+};
+
+const json& find(const json& object, const char* key, const std::string& where) {
+  const auto found = object.find(key);
+  RP_CHECK(found != object.end(), ErrorCode::kFileMalformed, "{} has no key '{}'", where, key);
+  return *found;
+}
+
+// Overloads on the result: an integer, or lists of any depth; `what` names the value in messages.
+void convert(const json& value, Range range, const std::string& what, std::int64_t& result) {
+  RP_CHECK(
+      value.is_number_integer(), ErrorCode::kFileMalformed, "{} is {}, expected an integer", what,
+      value.is_number() ? value.dump() : value.type_name()
+  );
+  const bool fits =
+      !value.is_number_unsigned() || std::in_range<std::int64_t>(value.get<std::uint64_t>());
+  RP_CHECK(
+      fits && value.get<std::int64_t>() >= range.min && value.get<std::int64_t>() <= range.max,
+      ErrorCode::kNumberOutOfRange, "{} is {}, allowed are {} to {}", what, value.dump(), range.min,
+      range.max
+  );
+  result = value.get<std::int64_t>();
+}
+
+template <class T>
+void convert(const json& value, Range range, const std::string& what, std::vector<T>& result) {
+  RP_CHECK(
+      value.is_array(), ErrorCode::kFileMalformed, "{} is {}, expected a list", what,
+      value.type_name()
+  );
+  result.resize(value.size());
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    convert(value[at], range, fmt::format("{}[{}]", what, at), result[at]);
+  }
+}
+
+template <class T>
+T converted(const json& object, const char* key, Range range, const std::string& where) {
+  T result{};
+  convert(find(object, key, where), range, fmt::format("{}: '{}'", where, key), result);
+  return result;
+}
+
+}  // namespace
+
+struct JsonFields::Value {
+  json object;
+};
+
+JsonFields::JsonFields(std::shared_ptr<const Value> value, std::string where)
+    : value_(std::move(value)), where_(std::move(where)) {
+  RP_CHECK(
+      value_->object.is_object(), ErrorCode::kFileMalformed, "{}: expected a JSON object, found {}",
+      where_, value_->object.type_name()
+  );
+}
+
+JsonFields JsonFields::read(const std::string& path) {
+  const MappedFile file(path);
+  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+  json document;
+  try {
+    document = json::parse(text, text + file.bytes().size());
+  } catch (const json::exception& error) {
+    fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", path, error.what());
+  }
+  return JsonFields(std::make_shared<const Value>(Value{std::move(document)}), path);
+}
+
+bool JsonFields::has(const char* key) const { return value_->object.contains(key); }
+
+std::string JsonFields::text(const char* key) const {
+  const json& value = find(value_->object, key, where_);
+  RP_CHECK(
+      value.is_string(), ErrorCode::kFileMalformed, "{}: '{}' is {}, expected a string", where_,
+      key, value.type_name()
+  );
+  return value.get<std::string>();
+}
+
+std::int64_t JsonFields::integer(const char* key, std::int64_t min, std::int64_t max) const {
+  return converted<std::int64_t>(value_->object, key, {min, max}, where_);
+}
+
+std::vector<std::int64_t> JsonFields::integers(const char* key, std::int64_t min, std::int64_t max)
+    const {
+  return converted<std::vector<std::int64_t>>(value_->object, key, {min, max}, where_);
+}
+
+std::vector<std::vector<std::int64_t>> JsonFields::integer_lists(
+    const char* key, std::int64_t min, std::int64_t max
+) const {
+  return converted<std::vector<std::vector<std::int64_t>>>(value_->object, key, {min, max}, where_);
+}
+
+std::vector<std::vector<std::vector<std::int64_t>>> JsonFields::integer_tables(
+    const char* key, std::int64_t min, std::int64_t max
+) const {
+  return converted<std::vector<std::vector<std::vector<std::int64_t>>>>(
+      value_->object, key, {min, max}, where_
+  );
+}
+
+JsonFields JsonFields::object(const char* key) const {
+  return JsonFields(
+      std::make_shared<const Value>(Value{find(value_->object, key, where_)}),
+      fmt::format("{}: '{}'", where_, key)
+  );
+}
+
+}  // namespace routepack

@@ -1,0 +1,209 @@
+#include "io/npy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "io/atomic_file.hpp"
+#include "io/npy_header.hpp"
+
+namespace routepack {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie on disk");
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+struct DtypeRow {
+  NpyDtype dtype;
+  std::string_view descr;
+  std::string_view name;
+};
+
+constexpr std::array<DtypeRow, 8> kDtypes = {
+    {{NpyDtype::kInt8, "|i1", "int8"},
+     {NpyDtype::kInt16, "<i2", "int16"},
+     {NpyDtype::kInt32, "<i4", "int32"},
+     {NpyDtype::kInt64, "<i8", "int64"},
+     {NpyDtype::kUint8, "|u1", "uint8"},
+     {NpyDtype::kUint16, "<u2", "uint16"},
+     {NpyDtype::kUint32, "<u4", "uint32"},
+     {NpyDtype::kUint64, "<u8", "uint64"}}};
+
+const DtypeRow& row_of(NpyDtype dtype) {
+  const auto row = std::ranges::find(kDtypes, dtype, &DtypeRow::dtype);
+  RP_ASSERT(light, row != kDtypes.end(), "dtype {} is none", static_cast<int>(dtype));
+  return *row;
+}
+
+NpyDtype parse_dtype(const std::string& descr, const std::string& name) {
+  for (const DtypeRow& row : kDtypes) {
+    // One-byte types have no byte order: '|' and '<' mean the same there.
+    if (descr == row.descr ||
+        (descr.size() == 3 && descr[0] == '<' && descr.substr(1) == row.descr.substr(1))) {
+      return row.dtype;
+    }
+  }
+  RP_CHECK(
+      descr.empty() || descr[0] != '>', ErrorCode::kFileMalformed,
+      "{}: dtype '{}' is big endian, expected little endian", name, descr
+  );
+  fail(
+      ErrorCode::kFileMalformed, "{}: dtype '{}' is no integer of 1, 2, 4 or 8 bytes", name, descr
+  );
+}
+
+std::uint64_t read_little_endian(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t byte = bytes.size(); byte > 0; --byte) {
+    value = value << 8U | std::to_integer<std::uint64_t>(bytes[byte - 1]);
+  }
+  return value;
+}
+
+// Where the header's text lies in the file.
+std::span<const std::byte> header_bytes(std::span<const std::byte> file, const std::string& name) {
+  constexpr std::size_t kMaxHeaderBytes = 1U << 20U;
+  RP_CHECK(
+      file.size() >= 10 && std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0,
+      ErrorCode::kFileMalformed, "{} is no .npy file", name
+  );
+  const int version = std::to_integer<int>(file[6]);
+  RP_CHECK(
+      version == 1 || version == 2, ErrorCode::kFileMalformed,
+      "{}: npy version {}, versions 1 and 2 are read", name, version
+  );
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  const std::size_t begin = 8 + length_bytes;
+  RP_CHECK(file.size() >= begin, ErrorCode::kFileMalformed, "{}: the npy header is cut off", name);
+  const std::uint64_t length = read_little_endian(file.subspan(8, length_bytes));
+  RP_CHECK(
+      length <= kMaxHeaderBytes && length <= file.size() - begin, ErrorCode::kFileMalformed,
+      "{}: the npy header claims {} bytes, the file has {}", name, length, file.size() - begin
+  );
+  return file.subspan(begin, static_cast<std::size_t>(length));
+}
+
+std::int64_t count_bytes(const NpyHeader& header, NpyDtype dtype, const std::string& name) {
+  // A size of 0 must not hide an overflow of the others from whoever strides over them.
+  std::int64_t bytes = bytes_of(dtype);
+  bool empty = false;
+  for (const std::int64_t extent : header.shape) {
+    empty = empty || extent == 0;
+    RP_CHECK(
+        extent == 0 || !__builtin_mul_overflow(bytes, extent, &bytes), ErrorCode::kFileMalformed,
+        "{}: shape {} does not fit 64 bits", name, shape_text(header.shape)
+    );
+  }
+  return empty ? 0 : bytes;
+}
+
+}  // namespace
+
+int bytes_of(NpyDtype dtype) { return row_of(dtype).descr[2] - '0'; }
+
+bool is_signed(NpyDtype dtype) { return row_of(dtype).descr[1] == 'i'; }
+
+std::uint64_t max_of(NpyDtype dtype) {
+  return std::numeric_limits<std::uint64_t>::max() >>
+         (64 - 8 * bytes_of(dtype) + (is_signed(dtype) ? 1 : 0));
+}
+
+std::string_view name_of(NpyDtype dtype) { return row_of(dtype).name; }
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return shape.size() == 1 ? fmt::format("({},)", shape[0])
+                           : fmt::format("({})", fmt::join(shape, ", "));
+}
+
+NpyView view_npy(std::span<const std::byte> file, const std::string& name) {
+  const std::span<const std::byte> text = header_bytes(file, name);
+  const NpyHeader header =
+      parse_npy_header({reinterpret_cast<const char*>(text.data()), text.size()}, name);
+  RP_CHECK(
+      !header.fortran_order, ErrorCode::kFileMalformed, "{} is in Fortran order, expected C order",
+      name
+  );
+  NpyView view;
+  view.name = name;
+  view.dtype = parse_dtype(header.descr, name);
+  view.shape = header.shape;
+  const std::int64_t expected = count_bytes(header, view.dtype, name);
+  view.data = file.subspan(static_cast<std::size_t>(text.data() + text.size() - file.data()));
+  RP_CHECK(
+      std::cmp_equal(view.data.size(), expected), ErrorCode::kFileMalformed,
+      "{}: shape {} of {} needs {} bytes of data, the file has {}", name, shape_text(view.shape),
+      name_of(view.dtype), expected, view.data.size()
+  );
+  RP_CHECK(
+      reinterpret_cast<std::uintptr_t>(view.data.data()) %
+              static_cast<std::uintptr_t>(bytes_of(view.dtype)) ==
+          0,
+      ErrorCode::kFileMalformed, "{}: the data is not aligned to its {} bytes an element", name,
+      bytes_of(view.dtype)
+  );
+  return view;
+}
+
+std::vector<std::int64_t> read_int64(const NpyView& view) {
+  return with_type_of(view.dtype, [&](auto type) {
+    using T = decltype(type);
+    const std::span<const T> values = view.as<T>();
+    std::vector<std::int64_t> read(values.size());
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      RP_CHECK(
+          std::in_range<std::int64_t>(values[at]), ErrorCode::kNumberOutOfRange,
+          "{}: element {} is {}, the limit is 2^63 - 1", view.name, at, values[at]
+      );
+      read[at] = static_cast<std::int64_t>(values[at]);
+    }
+    return read;
+  });
+}
+
+template <class T>
+void write_npy(
+    const std::string& path, std::span<const T> values, const std::vector<std::int64_t>& shape
+) {
+  constexpr std::size_t kAlignment = 64;  // of the data, as NumPy itself pads
+  constexpr std::size_t kPreamble = 10;   // magic, version, length
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    elements = checked_multiply(elements, extent, "array shape");
+  }
+  RP_ASSERT(
+      light, std::cmp_equal(elements, values.size()), "{} values for shape {}", values.size(),
+      shape_text(shape)
+  );
+  std::string header = fmt::format(
+      "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", row_of(npy_dtype<T>()).descr,
+      shape_text(shape)
+  );
+  header.resize(round_up(kPreamble + header.size() + 1, kAlignment) - kPreamble - 1, ' ');
+  header.push_back('\n');
+  std::string start(kMagic);
+  start += {
+      '\1', '\0', static_cast<char>(header.size() & 0xffU), static_cast<char>(header.size() >> 8U)};
+  AtomicFile file(path);
+  file.write(start + header);
+  file.write(std::as_bytes(values));
+  file.commit();
+}
+
+template void write_npy<
+    std::
+        int64_t>(const std::string&, std::span<const std::int64_t>, const std::vector<std::int64_t>&);
+template void write_npy<
+    std::
+        uint8_t>(const std::string&, std::span<const std::uint8_t>, const std::vector<std::int64_t>&);
+template void write_npy<
+    std::
+        uint16_t>(const std::string&, std::span<const std::uint16_t>, const std::vector<std::int64_t>&);
+template void write_npy<
+    std::
+        uint32_t>(const std::string&, std::span<const std::uint32_t>, const std::vector<std::int64_t>&);
+
+}  // namespace routepack

@@ -1,0 +1,192 @@
+#include "io/plan_writer.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.hpp"
+#include "io/atomic_file.hpp"
+
+namespace routepack {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string compact(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// JSON knows no infinity; costs overflow only for absurd coefficients.
+double finite(double value, const char* name) {
+  RP_CHECK(
+      std::isfinite(value), ErrorCode::kNumberOutOfRange,
+      "{} is {}: the cost coefficients are too "
+      "large",
+      name, value
+  );
+  return value;
+}
+
+Json window_json(const Plan& plan) {
+  return {{"samples", plan.window.num_samples}, {"moe_layers", plan.window.num_moe_layers()},
+          {"experts", plan.window.num_experts}, {"top_k", plan.window.top_k},
+          {"tokens", plan.total_tokens},        {"unrouted_tokens", plan.unrouted_tokens}};
+}
+
+Json topology_json(const Topology& topology) {
+  return {{"dp", topology.dp},     {"ep", topology.ep},
+          {"tp", topology.tp},     {"cp", topology.cp},
+          {"pp", topology.pp},     {"etp", topology.etp},
+          {"edp", topology.edp()}, {"dp_per_shard", topology.dp_per_shard()}};
+}
+
+// Only the parameters that the kind of bound has.
+Json proof_json(const CellBound& bound) {
+  Json proof = {{"kind", bound.kind}, {"cells", bound.cells}};
+  if (bound.lambda != 0) {
+    proof["lambda"] = bound.lambda;
+  }
+  if (bound.parts != 0) {
+    proof["parts"] = bound.parts;
+  }
+  if (!bound.weights.empty()) {
+    proof["lengths"] = bound.lengths;
+    proof["weights"] = bound.weights;
+    proof["scale"] = bound.scale;
+  }
+  return proof;
+}
+
+Json rows_json(const RowCertificate& rows) {
+  return {
+      {"count", rows.num_rows},
+      {"status", rows.status == RowStatus::kCertified ? "certified" : "best_known"},
+      {"lower_bound", rows.lower_bound_rows},
+      {"proof", proof_json(rows.bound)}};
+}
+
+Json cost_json(const CostModel& cost) {
+  Json stages = Json::array();
+  for (const AttentionStage& stage : cost.stages) {
+    stages.push_back({{"name", stage.name}, {"alpha", stage.alpha}, {"beta", stage.beta}});
+  }
+  return {
+      {"capacity", cost.capacity_tokens},
+      {"stages", stages},
+      {"expert_weight", cost.expert_weight}};
+}
+
+Json score_json(const Score& score) {
+  return {
+      {"max_shard", finite(score.max_shard, "max_shard")},
+      {"sum_shards", finite(score.sum_shards, "sum_shards")},
+      {"max_row", finite(score.max_row, "max_row")}};
+}
+
+Json metrics_json(const PolicyMetrics& metrics) {
+  Json json = score_json(metrics.score);
+  json["rows"] = metrics.rows;
+  json["attention"] = finite(metrics.attention, "attention");
+  json["ep_peak_sum"] = finite(metrics.ep_peak_sum, "ep_peak_sum");
+  json["tail_peak"] = finite(metrics.tail_peak, "tail_peak");
+  json["ep_balance_efficiency"] = finite(metrics.ep_balance_efficiency, "ep_balance_efficiency");
+  json["cv_global"] = finite(metrics.cv_global, "cv_global");
+  return json;
+}
+
+Json search_json(const Plan& plan) {
+  return {
+      {"seed", plan.search.seed},
+      {"chains", plan.search.num_chains},
+      {"sweeps", plan.search.num_sweeps},
+      {"time_limited", plan.time_limited}};
+}
+
+Json migration_json(const Plan& plan) {
+  Json migration = {{"moved_experts", plan.moved_experts}, {"moved_bytes", plan.moved_bytes}};
+  for (const MigrationPoint& point : plan.migration_front) {
+    migration["front"].push_back(
+        {{"max_moved_fraction", point.max_moved_fraction},
+         {"moved_experts", point.moved_experts},
+         {"max_shard", finite(point.max_shard, "migration.front.max_shard")}}
+    );
+  }
+  return migration;
+}
+
+// A list with one element a line.
+std::string lines_of(const std::vector<std::string>& elements) {
+  return elements.empty() ? "[]" : fmt::format("[\n    {}\n  ]", fmt::join(elements, ",\n    "));
+}
+
+std::string placement_text(const Placement& placement) {
+  std::vector<std::string> layers;
+  for (const LayerPlacement& layer : placement.layers) {
+    std::vector<int> slots;
+    for (const SlotId slot : layer) {
+      slots.push_back(slot.value());
+    }
+    layers.push_back(fmt::format("[{}]", fmt::join(slots, ",")));
+  }
+  return lines_of(layers);
+}
+
+std::string cells_text(const CellLayout& layout) {
+  const IndexVector<CellId, std::vector<SampleId>> samples = samples_by_cell(layout);
+  std::vector<std::string> rows;
+  for (const RowId row : ids<RowId>(layout.num_rows)) {
+    std::vector<std::string> cells;
+    for (const DpSlot slot : ids<DpSlot>(layout.dp)) {
+      std::vector<int> members;
+      for (const SampleId sample : samples[layout.cell(row, slot)]) {
+        members.push_back(sample.value());
+      }
+      cells.push_back(fmt::format("[{}]", fmt::join(members, ",")));
+    }
+    rows.push_back(fmt::format("[{}]", fmt::join(cells, ",")));
+  }
+  return lines_of(rows);
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan) {
+  std::string text = "{\n";
+  const auto add = [&text](const char* key, const std::string& value) {
+    text += fmt::format("{}  \"{}\": {}", text.size() > 2 ? ",\n" : "", key, value);
+  };
+  add("format", "\"routepack-plan/1\"");
+  add("window", compact(window_json(plan)));
+  add("topology", compact(topology_json(plan.topology)));
+  add("capacity_tokens", fmt::to_string(plan.cost.capacity_tokens));
+  add("row_multiple", fmt::to_string(plan.row_multiple));
+  add("pad_multiple", fmt::to_string(plan.pad_multiple));
+  add("seed", fmt::to_string(plan.search.seed));
+  add("search", compact(search_json(plan)));
+  add("rows", compact(rows_json(plan.rows)));
+  add("placement", placement_text(plan.placement));
+  add("cells", cells_text(plan.layout));
+  add("cost", compact(cost_json(plan.cost)));
+  add("objective", compact(score_json(plan.objective)));
+  add("lower_bound", compact(
+                         {{"max_shard", finite(plan.lower_bound, "lower_bound")},
+                          {"gap", finite(plan.gap(), "lower_bound.gap")},
+                          {"kind", plan.lower_bound_kind}}
+                     ));
+  add("policies",
+      fmt::format(
+          "{{\n    \"baseline\": {},\n    \"reorder\": {},\n    \"routepack\": {}\n  }}",
+          compact(metrics_json(plan.baseline)), compact(metrics_json(plan.reorder)),
+          compact(metrics_json(plan.routepack))
+      ));
+  add("migration", compact(migration_json(plan)));
+  add("digest", compact(plan.digest));
+  return text + "\n}\n";
+}
+
+void write_plan(const std::string& path, const Plan& plan) {
+  AtomicFile file(path);
+  file.write(plan_text(plan));
+  file.commit();
+}
+
+}  // namespace routepack

@@ -1,0 +1,248 @@
+#include "io/window_reader.hpp"
+
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "io/json_fields.hpp"
+
+namespace routepack {
+namespace {
+
+// Far above any model, and L * E stays inside int.
+constexpr std::int64_t kMaxLayers = 1 << 14;
+constexpr std::int64_t kMaxExperts = 1 << 16;
+constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
+
+std::string path_in(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+DemandForm parse_form(const std::string& text, const std::string& path) {
+  if (text == "routes") {
+    return DemandForm::kRoutes;
+  }
+  if (text == "counts") {
+    return DemandForm::kCounts;
+  }
+  RP_CHECK(
+      text == "none", ErrorCode::kFileMalformed,
+      "{}: 'ep_demand' is '{}', expected 'routes', 'counts' or 'none'", path, text
+  );
+  return DemandForm::kNone;
+}
+
+std::vector<int> read_moe_layers(
+    const JsonFields& fields, int num_layers, const std::string& path
+) {
+  std::vector<int> layers;
+  for (const std::int64_t layer : fields.integers("moe_layers", 0, kMaxLayers - 1)) {
+    RP_CHECK(
+        layer < num_layers, ErrorCode::kFileMalformed,
+        "{}: 'moe_layers' names layer {}, 'num_layers' is {}", path, layer, num_layers
+    );
+    RP_CHECK(
+        layers.empty() || layers.back() < layer, ErrorCode::kFileMalformed,
+        "{}: 'moe_layers' is not ascending at layer {}", path, layer
+    );
+    layers.push_back(static_cast<int>(layer));
+  }
+  return layers;
+}
+
+// Returns the name of the groups file, empty where the window has none.
+std::string read_metadata(WindowHeader& header) {
+  const std::string path = path_in(header.folder, "window.json");
+  const JsonFields fields = JsonFields::read(path);
+  const std::string format = fields.text("format");
+  RP_CHECK(
+      format == "routepack-window/1", ErrorCode::kFileMalformed,
+      "{}: 'format' is '{}', expected 'routepack-window/1'", path, format
+  );
+  header.form = parse_form(fields.text("ep_demand"), path);
+  WindowShape& shape = header.shape;
+  shape.num_layers = static_cast<int>(fields.integer("num_layers", 0, kMaxLayers));
+  shape.moe_layers = read_moe_layers(fields, shape.num_layers, path);
+  const bool routed = header.form != DemandForm::kNone;
+  RP_CHECK(
+      routed != shape.moe_layers.empty(), ErrorCode::kFileMalformed,
+      "{}: 'moe_layers' has {} layers, which contradicts 'ep_demand' = '{}'", path,
+      shape.moe_layers.size(), fields.text("ep_demand")
+  );
+  const std::int64_t experts = fields.integer("num_experts", routed ? 1 : 0, kMaxExperts);
+  const std::int64_t top_k = fields.integer("top_k", routed ? 1 : 0, kMaxExperts);
+  RP_CHECK(
+      !routed || top_k <= experts, ErrorCode::kNumberOutOfRange,
+      "{}: 'top_k' is {}, the limit is 'num_experts' = {}", path, top_k, experts
+  );
+  // A dense model has no experts, whatever the file says.
+  shape.num_experts = routed ? static_cast<int>(experts) : 0;
+  shape.top_k = routed ? static_cast<int>(top_k) : 0;
+  shape.name = fields.has("name") ? fields.text("name") : "";
+  header.source = fields.has("source") ? fields.text("source") : "";
+  return fields.has("groups") ? fields.text("groups") : "";
+}
+
+std::vector<std::int64_t> read_vector(const std::string& path, std::int64_t expected_size) {
+  const MappedFile file(path);
+  const NpyView view = view_npy(file.bytes(), path);
+  RP_CHECK(
+      view.shape.size() == 1, ErrorCode::kFileMalformed, "{} has shape {}, expected one dimension",
+      path, shape_text(view.shape)
+  );
+  RP_CHECK(
+      expected_size < 0 || view.shape[0] == expected_size, ErrorCode::kFileMalformed,
+      "{} has {} elements, expected {}", path, view.shape[0], expected_size
+  );
+  return read_int64(view);
+}
+
+void read_lengths(WindowHeader& header) {
+  const std::string path = path_in(header.folder, "lengths.npy");
+  header.lengths = read_vector(path, -1);
+  RP_CHECK(
+      std::cmp_less(header.lengths.size(), std::numeric_limits<std::int32_t>::max()),
+      ErrorCode::kNumberOutOfRange, "{} has {} samples, the limit is {}", path,
+      header.lengths.size(), std::numeric_limits<std::int32_t>::max() - 1
+  );
+  header.shape.num_samples = static_cast<std::int64_t>(header.lengths.size());
+  for (std::size_t sample = 0; sample < header.lengths.size(); ++sample) {
+    const std::int64_t length = header.lengths[sample];
+    RP_CHECK(
+        length != 0, ErrorCode::kZeroLengthSample, "{}: sample {} has no tokens", path, sample
+    );
+    RP_CHECK(
+        length > 0 && length <= kMaxLength, ErrorCode::kNumberOutOfRange,
+        "{}: sample {} has {} tokens, allowed are 1 to {}", path, sample, length, kMaxLength
+    );
+    // So that the pairs of a sample fit 32 bits on any EP rank.
+    RP_CHECK(
+        length * header.shape.top_k <= std::numeric_limits<std::uint32_t>::max(),
+        ErrorCode::kNumberOutOfRange, "{}: sample {} has {} tokens at top {}, over 2^32 - 1 pairs",
+        path, sample, length, header.shape.top_k
+    );
+  }
+}
+
+void read_row_offsets(WindowHeader& header) {
+  const std::string path = path_in(header.folder, "row_offsets.npy");
+  header.row_offsets = read_vector(path, header.shape.num_samples + 1);
+  const std::vector<std::int64_t>& offsets = header.row_offsets;
+  RP_CHECK(
+      offsets[0] == 0, ErrorCode::kFileMalformed, "{} starts at {}, expected 0", path, offsets[0]
+  );
+  for (std::size_t sample = 0; sample < header.lengths.size(); ++sample) {
+    const std::int64_t length = header.lengths[sample];
+    RP_CHECK(
+        offsets[sample + 1] >= offsets[sample], ErrorCode::kFileMalformed,
+        "{} falls from {} to {} after sample {}", path, offsets[sample], offsets[sample + 1], sample
+    );
+    const std::int64_t rows = offsets[sample + 1] - offsets[sample];
+    RP_CHECK(
+        rows <= length, ErrorCode::kTooManyRouteRows,
+        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, rows, length,
+        length - 1, length
+    );
+    RP_CHECK(
+        rows >= length - 1, ErrorCode::kTooFewRouteRows,
+        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, rows, length,
+        length - 1, length
+    );
+  }
+}
+
+// Where the MoE layers lie on an axis of MoE layers only, or of all layers.
+std::vector<LayerRun> find_runs(const WindowShape& shape, bool all_layers) {
+  std::vector<LayerRun> runs;
+  for (int layer = 0; layer < shape.num_moe_layers(); ++layer) {
+    const int axis = all_layers ? shape.moe_layers[static_cast<std::size_t>(layer)] : layer;
+    if (!runs.empty() && runs.back().first_axis + runs.back().count == axis) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({layer, axis, 1});
+    }
+  }
+  return runs;
+}
+
+RouteView view_routes(const WindowHeader& header, const MappedFile& file) {
+  const WindowShape& shape = header.shape;
+  RouteView view;
+  view.ids = view_npy(file.bytes(), file.path());
+  const std::vector<std::int64_t>& extents = view.ids.shape;
+  RP_CHECK(
+      extents.size() == 3, ErrorCode::kFileMalformed,
+      "{} has shape {}, expected [rows, layers, top_k]", file.path(), shape_text(extents)
+  );
+  RP_CHECK(
+      extents[0] == header.row_offsets.back(), ErrorCode::kFileMalformed,
+      "{} has {} rows, row_offsets.npy ends at {}", file.path(), extents[0],
+      header.row_offsets.back()
+  );
+  RP_CHECK(
+      extents[1] == shape.num_moe_layers() || extents[1] == shape.num_layers,
+      ErrorCode::kLayerAxisMismatch,
+      "{}: the layer axis has {} layers, expected {} (MoE layers) or {} (all layers)", file.path(),
+      extents[1], shape.num_moe_layers(), shape.num_layers
+  );
+  RP_CHECK(
+      extents[2] == shape.top_k, ErrorCode::kFileMalformed,
+      "{} holds {} ids a token and layer, 'top_k' is {}", file.path(), extents[2], shape.top_k
+  );
+  RP_CHECK(
+      std::cmp_greater_equal(max_of(view.ids.dtype), shape.num_experts - 1),
+      ErrorCode::kDtypeTooNarrow, "{}: {} holds ids up to {}, 'num_experts' is {}", file.path(),
+      name_of(view.ids.dtype), max_of(view.ids.dtype), shape.num_experts
+  );
+  view.axis_size = static_cast<int>(extents[1]);
+  view.top_k = shape.top_k;
+  view.num_experts = shape.num_experts;
+  view.moe_layers = shape.moe_layers;
+  view.runs = find_runs(shape, extents[1] != shape.num_moe_layers());
+  view.lengths = header.lengths;
+  view.row_offsets = header.row_offsets;
+  return view;
+}
+
+}  // namespace
+
+WindowHeader open_window(const std::string& folder) {
+  WindowHeader header;
+  header.folder = folder;
+  const std::string groups = read_metadata(header);
+  read_lengths(header);
+  if (!groups.empty()) {
+    header.groups = read_vector(path_in(folder, groups), header.shape.num_samples);
+  }
+  if (header.form == DemandForm::kRoutes) {
+    read_row_offsets(header);
+  }
+  return header;
+}
+
+RouteFile::RouteFile(const WindowHeader& header)
+    : file_(path_in(header.folder, "routed_experts.npy")), view_(view_routes(header, file_)) {}
+
+void RouteFile::advise(std::int64_t first_sample, std::int64_t end_sample) const {
+  const std::int64_t row_bytes = view_.ids_per_token() * bytes_of(view_.ids.dtype);
+  const std::int64_t begin = view_.row_offsets[static_cast<std::size_t>(first_sample)] * row_bytes;
+  const std::int64_t end = view_.row_offsets[static_cast<std::size_t>(end_sample)] * row_bytes;
+  file_.advise_sequential(
+      view_.ids.data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))
+  );
+}
+
+CountFile::CountFile(const WindowHeader& header)
+    : file_(path_in(header.folder, "demand.npy")), view_(view_npy(file_.bytes(), file_.path())) {
+  const WindowShape& shape = header.shape;
+  const std::vector<std::int64_t> expected = {
+      shape.num_samples, shape.num_moe_layers(), shape.num_experts};
+  RP_CHECK(
+      view_.shape == expected, ErrorCode::kFileMalformed,
+      "{} has shape {}, expected {} (samples, MoE layers, experts)", file_.path(),
+      shape_text(view_.shape), shape_text(expected)
+  );
+}
+
+}  // namespace routepack

@@ -1,0 +1,87 @@
+// A window folder: its metadata, which every rank reads, and memory maps of its demand, of which a
+// rank touches only the samples that it owns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/mapped_file.hpp"
+#include "io/npy.hpp"
+#include "routepack/window.hpp"
+
+namespace routepack {
+
+enum class DemandForm { kRoutes, kCounts, kNone };
+
+struct WindowHeader {
+  std::string folder;
+  std::string source;  // free text, may be empty
+  WindowShape shape;
+  DemandForm form = DemandForm::kNone;
+  std::vector<std::int64_t> lengths;      // [N] tokens, each 1 to 2^31 - 1
+  std::vector<std::int64_t> groups;       // [N] prompt ids, or empty
+  std::vector<std::int64_t> row_offsets;  // [N+1], form kRoutes only: token routes of each sample
+};
+
+// Reads and checks window.json, lengths.npy, groups and row_offsets.npy.
+// Throws FILE_MALFORMED for a key or file that is missing, of a wrong type or contradicts another,
+// NUMBER_OUT_OF_RANGE for a number that no field can hold, ZERO_LENGTH_SAMPLE,
+// TOO_MANY_ROUTE_ROWS and TOO_FEW_ROUTE_ROWS, naming the file and the key or sample.
+[[nodiscard]] WindowHeader open_window(const std::string& folder);
+
+// Consecutive MoE layers that lie side by side on the layer axis of the routes.
+struct LayerRun {
+  int first_layer = 0;  // index into moe_layers
+  int first_axis = 0;   // where it lies on the axis
+  int count = 0;
+};
+
+// The token routes of a window: [ΣT, axis, top_k] of one integer dtype. Owns nothing.
+struct RouteView {
+  NpyView ids;
+  int axis_size = 0;  // A: L, or all layers of the model
+  int top_k = 0;
+  int num_experts = 0;
+  std::span<const int> moe_layers;            // [L] absolute indices
+  std::vector<LayerRun> runs;                 // all MoE layers, ascending
+  std::span<const std::int64_t> lengths;      // [N]
+  std::span<const std::int64_t> row_offsets;  // [N+1]
+
+  [[nodiscard]] int num_moe_layers() const { return static_cast<int>(moe_layers.size()); }
+  [[nodiscard]] std::int64_t num_rows(std::int64_t sample) const {
+    const auto at = static_cast<std::size_t>(sample);
+    return row_offsets[at + 1] - row_offsets[at];
+  }
+  // Ids of one token, [axis, top_k].
+  [[nodiscard]] std::int64_t ids_per_token() const { return std::int64_t{axis_size} * top_k; }
+};
+
+// routed_experts.npy, mapped. `header` must outlive it.
+class RouteFile {
+ public:
+  // Throws FILE_MALFORMED for a wrong shape, LAYER_AXIS_MISMATCH, DTYPE_TOO_NARROW.
+  explicit RouteFile(const WindowHeader& header);
+  [[nodiscard]] const RouteView& view() const { return view_; }
+  // Tells the kernel which samples are about to be read.
+  void advise(std::int64_t first_sample, std::int64_t end_sample) const;
+
+ private:
+  MappedFile file_;
+  RouteView view_;
+};
+
+// demand.npy, mapped: [N, L, E] of one integer dtype.
+class CountFile {
+ public:
+  // Throws FILE_MALFORMED for a wrong shape.
+  explicit CountFile(const WindowHeader& header);
+  [[nodiscard]] const NpyView& view() const { return view_; }
+
+ private:
+  MappedFile file_;
+  NpyView view_;
+};
+
+}  // namespace routepack
