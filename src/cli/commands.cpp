@@ -3,7 +3,8 @@
 namespace routepack::cli {
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kCommands = {demand_command()};
+  static const std::vector<Command> kCommands = {
+      demand_command(), synth_command(), shuffle_check_command()};
   return kCommands;
 }
 

@@ -164,12 +164,25 @@ std::vector<std::int64_t> read_int64(const NpyView& view) {
   });
 }
 
+std::string make_npy_header(NpyDtype dtype, const std::vector<std::int64_t>& shape) {
+  constexpr std::size_t kAlignment = 64;  // of the data, as NumPy itself pads
+  constexpr std::size_t kPreamble = 10;   // magic, version, length
+  std::string header = fmt::format(
+      "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", row_of(dtype).descr,
+      shape_text(shape)
+  );
+  header.resize(round_up(kPreamble + header.size() + 1, kAlignment) - kPreamble - 1, ' ');
+  header.push_back('\n');
+  std::string start(kMagic);
+  start += {
+      '\1', '\0', static_cast<char>(header.size() & 0xffU), static_cast<char>(header.size() >> 8U)};
+  return start + header;
+}
+
 template <class T>
 void write_npy(
     const std::string& path, std::span<const T> values, const std::vector<std::int64_t>& shape
 ) {
-  constexpr std::size_t kAlignment = 64;  // of the data, as NumPy itself pads
-  constexpr std::size_t kPreamble = 10;   // magic, version, length
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) {
     elements = checked_multiply(elements, extent, "array shape");
@@ -178,17 +191,8 @@ void write_npy(
       light, std::cmp_equal(elements, values.size()), "{} values for shape {}", values.size(),
       shape_text(shape)
   );
-  std::string header = fmt::format(
-      "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", row_of(npy_dtype<T>()).descr,
-      shape_text(shape)
-  );
-  header.resize(round_up(kPreamble + header.size() + 1, kAlignment) - kPreamble - 1, ' ');
-  header.push_back('\n');
-  std::string start(kMagic);
-  start += {
-      '\1', '\0', static_cast<char>(header.size() & 0xffU), static_cast<char>(header.size() >> 8U)};
   AtomicFile file(path);
-  file.write(start + header);
+  file.write(make_npy_header(npy_dtype<T>(), shape));
   file.write(std::as_bytes(values));
   file.commit();
 }

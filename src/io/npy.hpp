@@ -89,6 +89,9 @@ struct NpyView {
 // "(3, 4)", "(3,)", "()".
 [[nodiscard]] std::string shape_text(const std::vector<std::int64_t>& shape);
 
+// The bytes in front of a version 1 array's elements; a multiple of 64.
+[[nodiscard]] std::string make_npy_header(NpyDtype dtype, const std::vector<std::int64_t>& shape);
+
 // Writes version 1, whole or not at all (AtomicFile). `values` in C order.
 template <class T>
 void write_npy(

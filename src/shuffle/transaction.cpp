@@ -142,8 +142,8 @@ void Transaction::begin(const RoundId& id) {
     return;
   }
   const std::vector<RecvSlice> receives = staging_->receives(id.round);
-  begun_ = Deadline::Clock::now();
   context_.transport.begin(id, sends, receives);
+  begun_ = Deadline::Clock::now();
   for (const SendSlice& slice : sends) {
     report_.sent_bytes += slice.bytes - kTrailerBytes;
   }

@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# Sourced by the scripts of this folder: where the project is, how to build it, how to run mpirun.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '==> %s\n' "$*"; }
+
+# Compiles a preset (release, debug, asan, …) into build/PRESET.
+build_preset() {
+  local preset=$1 jobs
+  jobs=$(nproc)
+  # g++ of Ubuntu 22.04 is 11; its package g++-12, which install_dependencies.sh installs, will do.
+  if [[ -z ${CXX:-} ]] && command -v g++ >/dev/null && (($(g++ -dumpversion | cut -d. -f1) < 12)) && command -v g++-12 >/dev/null; then
+    export CXX=g++-12
+  fi
+  if [[ ! -f $root/build/$preset/CMakeCache.txt ]] && command -v ninja >/dev/null; then
+    export CMAKE_GENERATOR=Ninja # an existing build folder keeps the generator that it has
+  fi
+  if command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  fi
+  say "building $preset in $root/build/$preset"
+  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" -j "$jobs")
+}
+
+# Settings of Open MPI for a single machine that may have fewer cores than ranks.
+set_mpi_environment() {
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+  export OMPI_MCA_hwloc_base_binding_policy=none
+  if ((EUID == 0)); then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""check_arrows.py must find each kind of violation, and nothing in a tree that has none."""
+import os
+import tempfile
+import unittest
+
+import check_arrows
+
+
+def faults_of(files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as source:
+                source.write(text)
+        count, faults = check_arrows.check(root)
+        assert count == len(files)
+        return faults
+
+
+class CheckArrows(unittest.TestCase):
+    def accept(self, path, text):
+        self.assertEqual(faults_of({path: text}), [])
+
+    def refuse(self, path, text, part):
+        faults = faults_of({path: text})
+        self.assertEqual(len(faults), 1, faults)
+        self.assertIn(part, faults[0])
+        self.assertTrue(faults[0].startswith(path), faults[0])
+
+    def test_downward_arrows_are_fine(self):
+        self.accept("src/domain/cost.cpp", '#include "routepack/cost.hpp"\n#include <cmath>\n#include "base/check.hpp"\n')
+        self.accept("src/annealing/chain.cpp", '#include "objective/evaluation.hpp"\n#include "random/stream.hpp"\n')
+        self.accept("include/routepack/plan.hpp", '#include "routepack/cost.hpp"\n#include <vector>\n')
+        self.accept("src/cli/main.cpp", '#include <mpi.h>\n#include "planner/planner.hpp"\n')
+
+    def test_upward_arrows_are_faults(self):
+        self.refuse("src/base/log.cpp", '#include "domain/cost.hpp"\n', "base may not use domain")
+        self.refuse("src/domain/a.hpp", '\n #  include "io/npy.hpp"\n', "domain may not use io")
+        self.refuse("src/packing/a.cpp", '#include "objective/cost.hpp"\n', "packing may not use objective")
+        self.refuse("src/planner/a.cpp", '#include "cli/command.hpp"\n', "planner may not use cli")
+
+    def test_exceptions_hold_for_their_files_only(self):
+        self.accept("src/io/synth/a.cpp", '#include "random/stream.hpp"\n')
+        self.refuse("src/io/npy.cpp", '#include "random/stream.hpp"\n', "io may not use random")
+        self.accept("src/annealing/exchange.cpp", '#include "comm/collectives.hpp"\n')
+        self.refuse("src/annealing/chain.cpp", '#include "comm/collectives.hpp"\n', "annealing may not use comm")
+
+    def test_foreign_headers_are_confined(self):
+        self.refuse("src/packing/a.cpp", "#include <mpi.h>\n", "mpi.h")
+        self.refuse("src/io/json.hpp", "#include <nlohmann/json.hpp>\n", "nlohmann")
+        self.refuse("src/demand/a.cpp", "#include <nlohmann/json.hpp>\n", "nlohmann")
+        self.accept("src/io/json.cpp", "#include <nlohmann/json.hpp>\n")
+        self.refuse("src/shuffle/segments.cpp", "#include <cuda_runtime.h>\n", "cuda_runtime.h")
+        self.refuse("src/comm/a.cpp", "#include <nccl.h>\n", "nccl.h")
+        self.accept("src/shuffle/nccl_transport.cpp", "#include <nccl.h>\n#include <cuda_runtime.h>\n")
+        self.accept("src/shuffle/kernels.cu", "#include <cuda_runtime.h>\n")
+
+    def test_public_headers_use_no_module(self):
+        self.refuse("include/routepack/plan.hpp", '#include "domain/model_preset.hpp"\n', "public header")
+
+    def test_unknown_modules_and_relative_headers_are_faults(self):
+        self.refuse("src/common/util.hpp", "#include <vector>\n", "no module")
+        self.refuse("src/base/a.cpp", '#include "log.hpp"\n', "name headers from src/")
+
+
+if __name__ == "__main__":
+    unittest.main()

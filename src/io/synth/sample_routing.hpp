@@ -1,0 +1,47 @@
+// Draws the routing of single samples: counts per expert, or the experts of every token.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "io/synth/draws.hpp"
+#include "io/synth/lengths.hpp"
+#include "io/synth/routing_model.hpp"
+
+namespace routepack {
+
+class SampleRouting {
+ public:
+  explicit SampleRouting(const SynthOptions& options);
+
+  // [L, E] routed pairs: exactly k * tokens at every layer, each at most the tokens. Rollouts of a
+  // prompt share the draw of its own tokens, as equal prefixes route equally.
+  [[nodiscard]] std::vector<std::uint32_t> counts(std::int64_t sample, const SampleTokens& tokens)
+      const;
+
+  // [rows, A, k] expert ids of the sample's tokens in order, distinct within a row; A and the rows
+  // as options.all_layers and options.last_route say; dense layers hold zeros. Each expert's
+  // inclusion probability is exactly its rate; tokens are independent given the rates (a design
+  // effect of 1, whatever the option says).
+  [[nodiscard]] std::vector<std::uint16_t> routes(std::int64_t sample, const SampleTokens& tokens)
+      const;
+
+ private:
+  // Consecutive tokens of a sample that are drawn alike: its prompt, or its response.
+  struct Part {
+    std::int64_t tokens = 0;
+    RoutingModel::Latent latent;
+    Stream stream;
+    Draw token_draw;
+    Draw layer_draw;  // one draw a layer: the offset of rounding, or the order of the experts
+  };
+  [[nodiscard]] std::array<Part, 2> parts_of(std::int64_t sample, const SampleTokens& tokens) const;
+  [[nodiscard]] std::vector<std::int64_t> draw_counts(const Part& part, int layer) const;
+
+  SynthOptions options_;
+  std::vector<int> moe_layers_;
+  RoutingModel model_;
+};
+
+}  // namespace routepack
