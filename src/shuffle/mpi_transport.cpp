@@ -156,13 +156,12 @@ ExchangeFault MpiTransport::describe_missing(bool announced_by_peer) const {
     missing = better || lower ? &posted : missing;
   }
   const std::chrono::duration<double> waited = Deadline::Clock::now() - begun_;
+  const std::string what = missing->is_send
+                               ? fmt::format("rank {} did not take its slice", missing->peer)
+                               : fmt::format("no slice from rank {}", missing->peer);
   return ExchangeFault{
-      announced_by_peer, missing->peer,
-      missing->is_send
-          ? fmt::format(
-                "rank {} did not take its slice within {:.3g} s", missing->peer, waited.count()
-            )
-          : fmt::format("no slice from rank {} within {:.3g} s", missing->peer, waited.count())};
+      announced_by_peer, missing->peer, fmt::format("{} within {:.3g} s", what, waited.count()),
+      missing->is_send};
 }
 
 std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {

@@ -164,15 +164,15 @@ void Transaction::finish(const RoundId& id) {
   }
   const auto waited =
       std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - begun_);
-  const auto stream =
-      std::find_if(streams_.receives.begin(), streams_.receives.end(), [&](const PairStream& item) {
-        return item.peer == fault->peer && item.payload_of(id.round, streams_.round_bytes) > 0;
-      });
+  const std::vector<PairStream>& streams = fault->outgoing ? streams_.sends : streams_.receives;
+  const auto stream = std::find_if(streams.begin(), streams.end(), [&](const PairStream& item) {
+    return item.peer == fault->peer && item.payload_of(id.round, streams_.round_bytes) > 0;
+  });
   note(
       id.round,
       fmt::format(
-          "rank {}, round {}: {}: {}", rank_, id.round, fault->what,
-          stream != streams_.receives.end() ? tensor_in(*stream, id.round) : "no tensor awaited"
+          "rank {}, round {}: {}{}", rank_, id.round, fault->what,
+          stream != streams.end() ? ": " + tensor_in(*stream, id.round) : std::string{}
       ),
       waited.count()
   );

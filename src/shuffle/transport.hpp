@@ -41,6 +41,7 @@ struct ExchangeFault {
   bool announced_by_peer = false;  // another rank gave up first
   int peer = -1;                   // whose slice is missing; -1: none, or it cannot be told
   std::string what;                // e.g. "no slice from rank 3 within 5 s"
+  bool outgoing = false;           // it is the slice to `peer` that did not go
 };
 
 class Transport {
