@@ -37,7 +37,12 @@ struct Pair {
 };
 
 // Seconds of both, the slowest rank's, alternating.
-Pair compare(const std::function<void()>& ours, const std::function<void()>& other, MPI_Comm comm) {
+Pair compare(
+    const std::function<void()>& ours,
+    const std::function<void()>& other,
+    MPI_Comm comm,
+    int repetitions = kRepetitions
+) {
   const auto time = [comm](const std::function<void()>& work) {
     MPI_Barrier(comm);
     const double start = MPI_Wtime();
