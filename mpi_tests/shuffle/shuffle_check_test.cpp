@@ -85,7 +85,7 @@ TEST(ShuffleCheck, ASilentRankEndsTheJobWithTheWeightsUnchanged) {
       contains(outcome.err, "the weights of rank 0 are unchanged") ||
       contains(outcome.err, "the weights of rank 1 are unchanged")
   ) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "no agreement within its deadline")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "no agreement within the deadline")) << outcome.err;
 }
 
 TEST(ShuffleCheck, RefusesWrongUsage) {
