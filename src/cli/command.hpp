@@ -22,6 +22,7 @@ struct Command {
 [[nodiscard]] Command place_command();
 [[nodiscard]] Command plan_command();
 [[nodiscard]] Command synth_command();
+[[nodiscard]] Command shuffle_check_command();
 
 // --quiet and --verbose.
 [[nodiscard]] Verbosity verbosity_of(const OptionValues& values);

@@ -1,0 +1,344 @@
+// routepack shuffle-check: moves expert state of closed-form content and checks every byte of it,
+// without and with faults.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "cli/command.hpp"
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "domain/model_preset.hpp"
+#include "shuffle/closed_form_state.hpp"
+#include "shuffle/fault_transport.hpp"
+#include "shuffle/mpi_transport.hpp"
+
+namespace routepack::cli {
+namespace {
+
+constexpr double kMaxSize = 1e6;
+constexpr double kMegabyte = 1e6;
+
+struct NamedFault {
+  std::string_view name;
+  FaultKind kind = FaultKind::kFlip;
+  double delay_deadlines = 0.0;  // how late, in deadlines of a round
+};
+constexpr std::array<NamedFault, 5> kFaults = {
+    NamedFault{"flip", FaultKind::kFlip, 0.0}, NamedFault{"drop", FaultKind::kDrop, 0.0},
+    NamedFault{"delay", FaultKind::kDelay, 1.3},   // late for its round, in time to agree
+    NamedFault{"stall", FaultKind::kDelay, 20.0},  // too late for everything: the job ends
+    NamedFault{"die", FaultKind::kDie, 0.0}};
+
+struct CheckOptions {
+  StateShape shape;
+  double moved_fraction = 0.5;
+  std::int64_t repeat = 1;
+  ShuffleOptions shuffle;
+  bool mismatch = false;       // the last rank is given another placement
+  std::optional<Fault> fault;  // at the last rank
+  std::string fault_text;
+};
+
+// The size given as an option, else the model's.
+int size_of(const OptionValues& values, const char* name, int of_model) {
+  RP_CHECK(
+      values.has(name) || of_model > 0, ErrorCode::kUsage, "shuffle-check needs --{} or --model",
+      name
+  );
+  return values.has(name) ? static_cast<int>(values.integer(name)) : of_model;
+}
+
+StateShape read_shape(const OptionValues& values) {
+  const ModelPreset model = values.has("model") ? find_preset(values.text("model")) : ModelPreset{};
+  StateShape shape;
+  shape.num_layers = size_of(values, "layers", static_cast<int>(model.moe_layers().size()));
+  shape.num_experts = size_of(values, "experts", model.experts);
+  shape.hidden = size_of(values, "hidden", model.hidden);
+  shape.ffn = size_of(values, "ffn", model.expert_ffn);
+  shape.ep = static_cast<int>(values.integer("ep"));
+  shape.edp = static_cast<int>(values.integer("edp"));
+  shape.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  RP_CHECK(
+      shape.num_experts % shape.ep == 0, ErrorCode::kExpertsNotDivisible,
+      "{} experts are no multiple of --ep {}", shape.num_experts, shape.ep
+  );
+  return shape;
+}
+
+void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
+  const std::size_t at = text.find('@');
+  const std::string kind = text.substr(0, at);
+  const auto found = std::find_if(kFaults.begin(), kFaults.end(), [&](const NamedFault& named) {
+    return named.name == kind;
+  });
+  RP_CHECK(
+      found != kFaults.end() || kind == "mismatch", ErrorCode::kUsage,
+      "--fault {}: expected flip, drop, delay, stall, mismatch or die, and @ROUND", text
+  );
+  RP_CHECK(
+      num_ranks > 1, ErrorCode::kUsage, "--fault {}: nothing travels with a single rank", text
+  );
+  options.fault_text = text;
+  options.mismatch = found == kFaults.end();
+  if (options.mismatch) {
+    return;
+  }
+  Fault fault;
+  fault.kind = found->kind;
+  fault.rank = num_ranks - 1;
+  fault.round = at == std::string::npos
+                    ? 0
+                    : parse_integer(text.substr(at + 1), 0, kMaxSize, "the round of --fault");
+  fault.delay_seconds = found->delay_deadlines * options.shuffle.deadline_seconds;
+  fault.choice = options.shape.seed * 2654435761U;
+  options.fault = fault;
+}
+
+CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
+  CheckOptions options;
+  options.shape = read_shape(values);
+  RP_CHECK(
+      num_ranks == options.shape.ep * options.shape.edp, ErrorCode::kUsage,
+      "--ep {} times --edp {} is not the number of MPI ranks, {}", options.shape.ep,
+      options.shape.edp, num_ranks
+  );
+  options.moved_fraction = values.real("moved-fraction");
+  options.repeat = values.integer("repeat");
+  options.shuffle.round_bytes = values.integer("round-bytes");
+  options.shuffle.deadline_seconds = values.real("deadline");
+  options.shuffle.mode =
+      values.flag("per-layer") ? ShuffleMode::kPerLayer : ShuffleMode::kFullShadow;
+  if (values.has("fault")) {
+    read_fault(values.text("fault"), num_ranks, options);
+  }
+  return options;
+}
+
+// What stands in this rank's memory, found out without communication.
+std::string describe_own_bytes(
+    const ClosedFormState& state, const Placement& before, const Placement& after
+) {
+  if (state.find_fault(before).empty()) {
+    return "unchanged";
+  }
+  return state.find_fault(after).empty() ? "wholly at the new placement" : "neither old nor new";
+}
+
+class Check {
+ public:
+  Check(const CheckOptions& options, const Communicator& comm)
+      : options_(options),
+        comm_(comm),
+        transport_(comm.get()),
+        first_(identity_placement(
+            options.shape.num_layers, options.shape.num_experts, options.shape.ep
+        )),
+        second_(make_moved_placement(first_, options.moved_fraction, options.shape.seed)),
+        state_(options.shape, comm.mpi_rank(), first_),
+        table_(make_placement_table(first_)) {
+    if (options.fault) {
+      faulty_ = std::make_unique<FaultTransport>(transport_, *options.fault);
+    }
+  }
+
+  void run() {
+    for (std::int64_t n = 0; n < options_.repeat; ++n) {
+      move(n % 2 == 0 ? second_ : first_);
+    }
+    const bool struck = faulty_ != nullptr && faulty_->has_struck();
+    const int any_struck = all_reduce_max(struck ? 1 : 0, comm_);
+    RP_CHECK(
+        !options_.fault || any_struck != 0, ErrorCode::kUsage,
+        "--fault {}: it did not strike, no slice travels to or from rank {} that late",
+        options_.fault_text, comm_.num_mpi_ranks() - 1
+    );
+    print_summary();
+  }
+
+ private:
+  // One shuffle; afterwards every rank checks all its bytes.
+  void move(Placement target) {
+    if (options_.mismatch && comm_.mpi_rank() == comm_.num_mpi_ranks() - 1) {
+      LayerPlacement& layer = target.layers[MoeLayer{0}];
+      std::swap(layer[ExpertId{0}], layer[ExpertId{1}]);
+    }
+    const Placement before = table_.placement;
+    ShuffleOptions options = options_.shuffle;
+    options.on_lost_contact = [&](const std::string& /*reason*/) {
+      fmt::print(
+          stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
+          describe_own_bytes(state_, before, target)
+      );
+    };
+    Transport& transport = faulty_ ? static_cast<Transport&>(*faulty_) : transport_;
+    try {
+      report_ = apply_placement(table_, target, state_.registry(), transport, options);
+    } catch (const Error&) {
+      verify();
+      print_after_fault(before);
+      throw;
+    }
+    verify();
+    seconds_.push_back(all_reduce_max(report_.seconds, comm_));
+  }
+
+  void verify() const {
+    agree_on(
+        [&] {
+          const std::string fault = state_.find_fault(table_.placement);
+          RP_CHECK(
+              fault.empty(), ErrorCode::kTransferFailed, "rank {}: {}", comm_.mpi_rank(), fault
+          );
+        },
+        comm_
+    );
+  }
+
+  void print_after_fault(const Placement& before) const {
+    if (!comm_.is_root()) {
+      return;
+    }
+    std::string moved;
+    for (const MoeLayer layer : ids<MoeLayer>(before.layers.size())) {
+      if (before.layers[layer] != table_.placement.layers[layer]) {
+        moved += fmt::format("{}{}", moved.empty() ? "" : " ", layer.value());
+      }
+    }
+    if (moved.empty()) {
+      fmt::print("checked every byte: the weights are unchanged on all ranks\n");
+    } else {
+      fmt::print(
+          "checked every byte: layers {} are at the new placement and all other layers unchanged "
+          "on all ranks\n",
+          moved
+      );
+    }
+    std::fflush(stdout);
+  }
+
+  void print_summary() {
+    const std::int64_t high_water = all_reduce_max(report_.high_water_bytes, comm_);
+    const std::int64_t bound = all_reduce_max(report_.memory_bound_bytes, comm_);
+    const std::int64_t state_bytes = all_reduce_max(state_.bytes(), comm_);
+    if (!comm_.is_root()) {
+      return;
+    }
+    std::sort(seconds_.begin(), seconds_.end());
+    const double seconds = seconds_[seconds_.size() / 2];
+    const std::int64_t bytes = report_.planned_bytes + report_.planned_here_bytes;
+    const StateShape& shape = options_.shape;
+    fmt::print(
+        "ranks: {} (EP {} x EDP {}), {} layers x {} experts of {:.3f} MB, at most {:.3f} MB a "
+        "rank\n",
+        comm_.num_mpi_ranks(), shape.ep, shape.edp, shape.num_layers, shape.num_experts,
+        static_cast<double>(bytes_per_expert(shape)) / kMegabyte,
+        static_cast<double>(state_bytes) / kMegabyte
+    );
+    fmt::print(
+        "moved: {} of {} experts, {} bytes between ranks and {} within ranks, {} rounds\n",
+        report_.moved_experts, shape.num_layers * shape.num_experts, report_.planned_bytes,
+        report_.planned_here_bytes, report_.rounds
+    );
+    fmt::print(
+        "rate: {:.3f} GB/s over {}, {:.3f} ms (median of {})\n",
+        static_cast<double>(bytes) / seconds / 1e9, transport_.name(), 1e3 * seconds,
+        seconds_.size()
+    );
+    fmt::print(
+        "memory: high water {:.3f} MB a rank, bound {:.3f} MB\n",
+        static_cast<double>(high_water) / kMegabyte, static_cast<double>(bound) / kMegabyte
+    );
+    fmt::print("verdict: ok, every byte is where the new placement puts it\n");
+  }
+
+  const CheckOptions& options_;
+  const Communicator& comm_;
+  MpiTransport transport_;
+  std::unique_ptr<FaultTransport> faulty_;
+  Placement first_;
+  Placement second_;
+  ClosedFormState state_;
+  PlacementTable table_;
+  ShuffleReport report_;
+  std::vector<double> seconds_;
+};
+
+void run_shuffle_check(const OptionValues& values, const Communicator& comm) {
+  const CheckOptions options = read_check_options(values, comm.num_mpi_ranks());
+  Check check{options, comm};
+  check.run();
+}
+
+Option integer(const char* name, double min, double max, const char* help) {
+  return {
+      .name = name,
+      .kind = OptionKind::kInteger,
+      .value_name = "N",
+      .help = help,
+      .min = min,
+      .max = max};
+}
+
+template <class T>
+Option with_default(Option option, T value) {
+  option.default_value = fmt::format("{}", value);
+  return option;
+}
+
+std::vector<Option> check_options() {
+  Option moved = {
+      .name = "moved-fraction",
+      .kind = OptionKind::kReal,
+      .value_name = "X",
+      .help = "share of each layer's experts that change their slot",
+      .default_value = "0.5",
+      .min = 0,
+      .max = 1};
+  Option deadline = {
+      .name = "deadline",
+      .kind = OptionKind::kReal,
+      .value_name = "SECONDS",
+      .help = "of a round; agreements have twice as long",
+      .default_value = "60",
+      .min = 0.01,
+      .max = 1e5};
+  return {
+      integer("ep", 1, kMaxSize, "expert-parallel ranks"),
+      with_default(integer("edp", 1, kMaxSize, "EDP shards; ep * edp is the number of ranks"), 1),
+      {.name = "model", .value_name = "NAME", .help = "preset that gives the sizes left out"},
+      integer("layers", 1, kMaxSize, "MoE layers"),
+      integer("experts", 1, kMaxSize, "experts of a layer"),
+      integer("hidden", 1, kMaxSize, "hidden size"),
+      integer("ffn", 1, kMaxSize, "inner size of an expert"),
+      with_default(
+          integer("round-bytes", 16, 1e12, "bytes a peer and round"), ShuffleOptions{}.round_bytes
+      ),
+      with_default(integer("seed", 0, 1e18, "of contents and moves"), 1),
+      moved,
+      deadline,
+      with_default(integer("repeat", 1, 1e9, "shuffles, there and back"), 1),
+      {.name = "per-layer",
+       .kind = OptionKind::kFlag,
+       .help = "a transaction a layer, in the memory of one layer"},
+      {.name = "fault",
+       .value_name = "KIND@ROUND",
+       .help = "what goes wrong at the last rank: flip, drop, delay, stall, die, or mismatch "
+               "(another placement)"}};
+}
+
+}  // namespace
+
+Command shuffle_check_command() {
+  CommandSpec spec;
+  spec.name = "shuffle-check";
+  spec.summary = "Moves expert weights and optimizer state of known content; checks every byte.";
+  spec.options = check_options();
+  spec.options.front().required = true;
+  return {spec, run_shuffle_check};
+}
+
+}  // namespace routepack::cli

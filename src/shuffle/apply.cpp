@@ -1,0 +1,282 @@
+// apply_placement: tells every rank what all hold, makes the plan, runs its transactions.
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/check.hpp"
+#include "base/digest.hpp"
+#include "shuffle/registry_codec.hpp"
+#include "shuffle/segments.hpp"
+#include "shuffle/transaction.hpp"
+
+namespace routepack {
+namespace {
+
+constexpr int kPlanVersion = 1;
+
+void add_placement(DigestBuilder& builder, const Placement& placement) {
+  builder.add(placement.num_experts);
+  builder.add(placement.ep);
+  builder.add(placement.layers.size());
+  for (const LayerPlacement& layer : placement.layers) {
+    for (const SlotId slot : layer) {
+      builder.add(slot.value());
+    }
+  }
+}
+
+// Everything that must be equal on all ranks before the plan is made.
+Digest digest_inputs(
+    const PlacementTable& table,
+    const Placement& target,
+    Transport& transport,
+    const ShuffleOptions& options
+) {
+  DigestBuilder builder;
+  builder.add(kPlanVersion);
+  builder.add(table.epoch);
+  add_placement(builder, table.placement);
+  add_placement(builder, target);
+  builder.add(static_cast<int>(options.mode));
+  builder.add(options.round_bytes);
+  for (const std::string_view name : {transport.name(), transport.engine().name()}) {
+    builder.add_all(std::vector<char>(name.begin(), name.end()));
+  }
+  return builder.finish();
+}
+
+void validate_inputs(
+    const PlacementTable& table,
+    const Placement& target,
+    const ExpertRegistry& registry,
+    const CopyEngine& engine,
+    const ShuffleOptions& options
+) {
+  const Placement& current = table.placement;
+  const auto num_layers = static_cast<int>(current.layers.size());
+  validate_placement(current, num_layers, current.num_experts);
+  validate_placement(target, num_layers, current.num_experts);
+  RP_CHECK(
+      options.round_bytes >= kSliceAlignment && options.deadline_seconds > 0.0, ErrorCode::kUsage,
+      "a shuffle of {} bytes a round within {} s: at least {} bytes and more than 0 s",
+      options.round_bytes, options.deadline_seconds, kSliceAlignment
+  );
+  validate_addresses(registry);
+  for (const SlotTensor& tensor : registry.tensors()) {
+    RP_CHECK(
+        engine.reaches(tensor.memory), ErrorCode::kUsage,
+        "layer {}, kind {}, slot {}: lies in {} memory, which the transport's {} engine cannot "
+        "reach",
+        tensor.layer.value(), tensor.kind, tensor.slot.value(),
+        tensor.memory == Memory::kDevice ? "device" : "host", engine.name()
+    );
+  }
+}
+
+// What a rank tells all others at the start: its error, if it has one, the digest of its inputs
+// and its registry.
+std::vector<std::byte> make_announcement(
+    const PlacementTable& table,
+    const Placement& target,
+    const ExpertRegistry& registry,
+    Transport& transport,
+    const ShuffleOptions& options
+) {
+  ByteWriter writer;
+  try {
+    validate_inputs(table, target, registry, transport.engine(), options);
+    writer.add(0);
+  } catch (const Error& error) {
+    writer.add(1);
+    writer.add(static_cast<int>(error.code()));
+    writer.add(std::string(error.what()));
+    return writer.take();
+  }
+  const Digest digest = digest_inputs(table, target, transport, options);
+  writer.add(digest.high);
+  writer.add(digest.low);
+  const std::vector<std::byte> encoded = encode_registry(registry);
+  writer.add(std::span<const std::byte>{encoded});
+  return writer.take();
+}
+
+// The common layout, or the same error on all ranks: each decides from the same announcements.
+StateLayout read_announcements(
+    const std::vector<std::vector<std::byte>>& all, const Placement& placement
+) {
+  std::vector<Digest> digests;
+  std::vector<std::span<const std::byte>> registries;
+  for (const std::vector<std::byte>& bytes : all) {
+    ByteReader reader{bytes};
+    if (reader.word() != 0) {
+      const auto code = reader.number<ErrorCode>();
+      throw Error(code, reader.text());
+    }
+    const auto high = reader.number<std::uint64_t>();
+    digests.push_back(Digest{high, reader.number<std::uint64_t>()});
+    registries.push_back(reader.rest());
+  }
+  for (std::size_t rank = 1; rank < digests.size(); ++rank) {
+    RP_CHECK(
+        digests[rank] == digests[0], ErrorCode::kPlanDisagreement,
+        "placements or options differ: rank 0 holds {}, rank {} holds {}; nothing has moved",
+        to_hex(digests[0]), rank, to_hex(digests[rank])
+    );
+  }
+  return make_state_layout(
+      registries, static_cast<int>(placement.layers.size()), placement.num_experts
+  );
+}
+
+Digest digest_plan(
+    const std::vector<std::vector<std::byte>>& announcements, const std::vector<Move>& moves
+) {
+  DigestBuilder builder;
+  for (const std::vector<std::byte>& bytes : announcements) {
+    const Digest digest = digest_of(bytes);
+    builder.add(digest.high);
+    builder.add(digest.low);
+  }
+  const Digest digest = digest_of(std::as_bytes(std::span{moves}));
+  builder.add(digest.high);
+  builder.add(digest.low);
+  return builder.finish();
+}
+
+std::vector<MoeLayer> layers_of(const std::vector<Move>& moves) {
+  std::set<MoeLayer> layers;
+  for (const Move& move : moves) {
+    layers.insert(move.layer);
+  }
+  return {layers.begin(), layers.end()};
+}
+
+std::string list_layers(const std::vector<MoeLayer>& layers) {
+  std::string text;
+  for (const MoeLayer layer : layers) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", layer.value());
+  }
+  return text.empty() ? "none" : text;
+}
+
+class Shuffle {
+ public:
+  Shuffle(
+      PlacementTable& table,
+      const Placement& target,
+      const TransactionContext& context,
+      const Digest& plan,
+      ShuffleReport& report
+  )
+      : table_(table), target_(target), context_(context), plan_(plan), report_(report) {}
+
+  // One transaction. The table changes here and nowhere else, last.
+  void run(const std::vector<Move>& moves, const std::vector<MoeLayer>& layers) {
+    const RankStreams streams =
+        make_streams(moves, context_.transport.control().rank(), context_.options.round_bytes);
+    const TransactionOutcome outcome = run_transaction(context_, streams, plan_, layers, report_);
+    if (outcome.committed) {
+      commit_table(layers);
+    }
+    if (!outcome.fault.empty()) {
+      std::string text = outcome.fault;
+      if (!outcome.committed && context_.options.mode == ShuffleMode::kPerLayer) {
+        text += "; layers at the new placement: " + list_layers(report_.committed_layers);
+      }
+      throw ShuffleError(text, report_);
+    }
+  }
+
+ private:
+  void commit_table(const std::vector<MoeLayer>& layers) {
+    if (layers.empty()) {
+      return;
+    }
+    const std::int64_t epoch = epoch_before_ + 1;
+    for (const MoeLayer layer : layers) {
+      table_.placement.layers[layer] = target_.layers[layer];
+      table_.layer_epoch[layer] = epoch;
+      report_.committed_layers.push_back(layer);
+    }
+    table_.epoch = epoch;
+    report_.placement = table_.placement;
+    report_.epoch = epoch;
+  }
+
+  PlacementTable& table_;
+  const Placement& target_;
+  const TransactionContext& context_;
+  const Digest& plan_;
+  ShuffleReport& report_;
+  std::int64_t epoch_before_ = table_.epoch;
+};
+
+void count_planned(const std::vector<Move>& moves, ShuffleReport& report) {
+  for (const Move& move : moves) {
+    (move.source == move.target ? report.planned_here_bytes : report.planned_bytes) += move.bytes;
+  }
+}
+
+}  // namespace
+
+PlacementTable make_placement_table(Placement placement) {
+  const std::size_t num_layers = placement.layers.size();
+  return PlacementTable{
+      std::move(placement), 0, IndexVector<MoeLayer, std::int64_t>{num_layers, 0}};
+}
+
+ShuffleReport apply_placement(
+    PlacementTable& table,
+    const Placement& target,
+    const ExpertRegistry& registry,
+    Transport& transport,
+    const ShuffleOptions& options
+) {
+  const auto start = Deadline::Clock::now();
+  Control& control = transport.control();
+  const std::vector<std::vector<std::byte>> announcements = control.all_gather(
+      make_announcement(table, target, registry, transport, options), agreement_deadline(options)
+  );
+  if (announcements.empty()) {
+    lose_contact(control, options, missing_agreement("telling the placements"));
+  }
+  const StateLayout layout = read_announcements(announcements, table.placement);
+  const std::vector<Move> moves = make_moves(layout, table.placement, target);
+  const Digest plan = digest_plan(announcements, moves);
+  const LocalTensors tensors{registry, layout};
+  const TransactionContext context{layout, target, registry, tensors, transport, options};
+
+  ShuffleReport report;
+  report.moved_experts = count_changed_slots(table.placement, target);
+  report.placement = table.placement;
+  report.epoch = table.epoch;
+  count_planned(moves, report);
+  const std::vector<MoeLayer> layers = layers_of(moves);
+  Shuffle shuffle{table, target, context, plan, report};
+  if (options.mode == ShuffleMode::kPerLayer && !layers.empty()) {
+    for (const MoeLayer layer : layers) {
+      std::vector<Move> part;
+      std::copy_if(moves.begin(), moves.end(), std::back_inserter(part), [layer](const Move& move) {
+        return move.layer == layer;
+      });
+      shuffle.run(part, {layer});
+    }
+  } else {
+    shuffle.run(moves, layers);
+  }
+  report.seconds = std::chrono::duration<double>(Deadline::Clock::now() - start).count();
+  return report;
+}
+
+ShuffleReport apply_placement(
+    const Placement& old_placement,
+    const Placement& new_placement,
+    const ExpertRegistry& registry,
+    Transport& transport,
+    const ShuffleOptions& options
+) {
+  PlacementTable table = make_placement_table(old_placement);
+  return apply_placement(table, new_placement, registry, transport, options);
+}
+
+}  // namespace routepack
