@@ -13,36 +13,14 @@
 #include "planner/report.hpp"
 #include "routepack/planner.hpp"
 #include "support/expect_error.hpp"
-#include "support/search_instance.hpp"
+#include "support/plan_problem.hpp"
 
 namespace routepack {
 namespace {
 
 using testing::InstanceShape;
-
-// The part of the window that falls to this rank.
-WindowSlice slice_of(const WindowSlice& window, const Communicator& comm) {
-  const Share share = share_of(window.num_local(), comm.mpi_rank(), comm.num_mpi_ranks());
-  const auto row =
-      static_cast<std::ptrdiff_t>(window.shape.num_moe_layers() * window.shape.num_experts);
-  WindowSlice slice;
-  slice.shape = window.shape;
-  slice.first_sample = share.begin;
-  slice.lengths.assign(window.lengths.begin() + share.begin, window.lengths.begin() + share.end);
-  slice.demand.assign(
-      window.demand.begin() + share.begin * row, window.demand.begin() + share.end * row
-  );
-  return slice;
-}
-
-PlanOptions options_for(const Topology& topology, std::int64_t capacity) {
-  PlanOptions options;
-  options.topology = topology;
-  options.cost = {capacity, {{"full", 10.0, 5.0}}, 1.0};
-  options.search.num_sweeps = 40;
-  options.search.num_chains = 3;
-  return options;
-}
+using testing::options_for;
+using testing::slice_of;
 
 class MakePlan : public ::testing::Test {
  protected:
@@ -107,7 +85,7 @@ TEST_F(MakePlan, PairsSamplesThatUseDifferentExperts) {
 // Every layout of a dense window of six samples, against the search.
 TEST_F(MakePlan, FindsTheOptimumOfTinyDenseWindows) {
   testing::Draws draws{4};
-  for (int trial = 0; trial < 10; ++trial) {
+  for (int trial = 0; trial < 5; ++trial) {
     WindowSlice window;
     window.shape.num_samples = 6;
     for (int sample = 0; sample < 6; ++sample) {
