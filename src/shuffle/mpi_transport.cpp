@@ -182,7 +182,6 @@ std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
         return describe_missing(false);
       }
     }
-    std::this_thread::yield();
   }
   for (const Bounced& bounced : bounced_) {
     engine_->from_host(bounced.slice.data, bounced.host, bounced.slice.bytes);
