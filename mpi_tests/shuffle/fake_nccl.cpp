@@ -232,8 +232,11 @@ void FakeFabric::find_deadlock() {
     for (const Comm* comm : path) {
       cycle += fmt::format("{}{}", cycle.empty() ? "" : " -> ", comm->rank);
     }
+    if (settings_.deadlocks_hang) {
+      return;
+    }
     deadlocks_.push_back(cycle);
-    for (Comm* comm : path) {
+    for (const auto& [rank, comm] : start->clique->members) {
       fail_comm(*comm, NcclResult::kInternalError, "deadlock " + cycle);
     }
     return;

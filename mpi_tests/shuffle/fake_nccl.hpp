@@ -31,6 +31,7 @@ struct FakeSettings {
   std::int64_t max_device_bytes = std::int64_t{1} << 40U;  // of one allocation
   int failing_rank = -1;        // its communicator reports an asynchronous error …
   std::int64_t failing_op = 0;  // … when this operation of the rank, from 0, is due
+  bool deadlocks_hang = false;  // as in reality; else the communicators report an error
   std::uint64_t seed = 1;       // of the order in which streams run
 };
 

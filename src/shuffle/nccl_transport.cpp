@@ -281,6 +281,7 @@ ExchangeFault NcclTransport::describe_fault(bool announced_by_peer, const std::s
   ExchangeFault fault;
   fault.announced_by_peer = announced_by_peer;
   fault.peer = peer;
+  fault.from_library = !error.empty();
   if (error.empty()) {
     fault.what = fmt::format("{} within {:.3g} s", no_slice_text(peer), waited.count());
   } else {
