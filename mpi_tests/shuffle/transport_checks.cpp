@@ -105,7 +105,7 @@ void check_recovery(Transport& transport) {
   const int rank = transport.control().rank();
   const int last = transport.control().num_ranks() - 1;
   const auto large = [](int, int) { return 300000; };
-  for (int repetition = 0; repetition < 3; ++repetition) {
+  for (int repetition = 0; repetition < 2; ++repetition) {
     const std::uint64_t serial = transport.control().next_serial();
     Exchange first{transport, 0, large};
     Exchange second{transport, 1, large};
@@ -115,8 +115,10 @@ void check_recovery(Transport& transport) {
       }
     }
     first.begin(serial);
+    std::vector<std::int64_t> here{1};  // on a busy machine a rank may come late without a fault
+    EXPECT_TRUE(transport.control().all_reduce_min(here, Deadline::after(60.0)));
     const auto start = std::chrono::steady_clock::now();
-    std::optional<ExchangeFault> fault = transport.finish(Deadline::after(rank == 0 ? 0.1 : 60.0));
+    std::optional<ExchangeFault> fault = transport.finish(Deadline::after(rank == 0 ? 0.5 : 60.0));
     if (rank == 0 && last > 0) {
       EXPECT_TRUE(fault.has_value());
       if (fault) {
