@@ -247,6 +247,21 @@ TEST(FakeNccl, MovesBytesAfterTheGroupAndPoisonsThemBefore) {
   EXPECT_THAT(fabric.violations(), IsEmpty());
 }
 
+TEST(FakeNccl, AnErrorWithinAGroupSpoilsIt) {
+  FakeFabric fabric;
+  const NcclUniqueId id = make_id(fabric);
+  Member member{fabric, 1, 0, id};
+  std::byte data[2] = {std::byte{5}, std::byte{6}};
+  (void)member.nccl.start_group();
+  (void)member.nccl.send(data, 1, 0, member.comm, member.stream);
+  (void)member.nccl.receive(data + 1, 1, 0, member.comm, member.stream);
+  EXPECT_EQ(member.nccl.send(data, 1, 7, member.comm, member.stream), NcclResult::kInvalidArgument);
+  EXPECT_EQ(member.nccl.end_group(), NcclResult::kInvalidArgument);
+  EXPECT_EQ(member.wait(), NcclResult::kSuccess);
+  EXPECT_EQ(data[1], std::byte{6}) << "nothing was launched";
+  EXPECT_EQ(fabric.num_groups(), 0);
+}
+
 TEST(FakeNccl, StreamsMustBeLeftAloneWhileAGroupLaunches) {
   FakeSettings settings;
   settings.polls_in_progress = 3;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -164,25 +165,35 @@ NcclResult FakeNccl::receive(
   return queue_op(op, comm, stream, "receive");
 }
 
-// Arguments are checked at the call; outside a group the operation is one of its own.
-NcclResult FakeNccl::queue_op(
+// Arguments are checked at the call.
+NcclResult FakeNccl::try_queue_op(
     FakeFabric::Op op, NcclComm handle, DeviceStream stream, const char* call
 ) {
-  {
-    const std::lock_guard lock{fabric_.mutex_};
-    FakeFabric::Comm* comm = find_comm(handle, call);
-    const auto queue = fabric_.streams_.find(number_of(stream));
-    if (comm == nullptr || queue == fabric_.streams_.end() || op.what.peer < 0 ||
-        op.what.peer >= comm->clique->num_ranks || (op.data == nullptr && op.bytes > 0)) {
-      return NcclResult::kInvalidArgument;
-    }
-    if (!comm->connected || comm->polls_left > 0) {
-      fabric_.violate(fmt::format("rank {}: {} before the communicator is ready", rank_, call));
-      return NcclResult::kInvalidUsage;
-    }
-    queued_.push_back(QueuedOp{comm, queue->second.get(), op});
+  const std::lock_guard lock{fabric_.mutex_};
+  FakeFabric::Comm* comm = find_comm(handle, call);
+  const auto queue = fabric_.streams_.find(number_of(stream));
+  if (comm == nullptr || queue == fabric_.streams_.end() || op.what.peer < 0 ||
+      op.what.peer >= comm->clique->num_ranks || (op.data == nullptr && op.bytes > 0)) {
+    return NcclResult::kInvalidArgument;
   }
-  return depth_ > 0 ? NcclResult::kSuccess : close_group();
+  if (!comm->connected || comm->polls_left > 0) {
+    fabric_.violate(fmt::format("rank {}: {} before the communicator is ready", rank_, call));
+    return NcclResult::kInvalidUsage;
+  }
+  queued_.push_back(QueuedOp{comm, queue->second.get(), op});
+  return NcclResult::kSuccess;
+}
+
+// Outside a group the operation is one of its own; within one an error spoils the whole group.
+NcclResult FakeNccl::queue_op(
+    FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
+) {
+  const NcclResult result = try_queue_op(op, comm, stream, call);
+  if (depth_ > 0 || result != NcclResult::kSuccess) {
+    group_error_ = depth_ > 0 && group_error_ == NcclResult::kSuccess ? result : group_error_;
+    return result;
+  }
+  return close_group();
 }
 
 NcclResult FakeNccl::end_group() {
@@ -194,7 +205,11 @@ NcclResult FakeNccl::end_group() {
 
 NcclResult FakeNccl::close_group() {
   const std::lock_guard lock{fabric_.mutex_};
-  NcclResult result = NcclResult::kSuccess;
+  NcclResult result = std::exchange(group_error_, NcclResult::kSuccess);
+  if (result != NcclResult::kSuccess) {
+    queued_.clear();
+    return result;
+  }
   while (!queued_.empty()) {  // a communicator at a time
     FakeFabric::Comm* comm = queued_.front().comm;
     std::vector<QueuedOp> ops;

@@ -43,6 +43,9 @@ class FakeNccl : public NcclApi {
   };
   // Null, with a violation, for a communicator that is gone.
   [[nodiscard]] FakeFabric::Comm* find_comm(NcclComm comm, const char* call);
+  [[nodiscard]] NcclResult try_queue_op(
+      FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
+  );
   [[nodiscard]] NcclResult queue_op(
       FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
   );
@@ -53,7 +56,8 @@ class FakeNccl : public NcclApi {
 
   FakeFabric& fabric_;
   int rank_;
-  int depth_ = 0;  // of open groups
+  int depth_ = 0;                                  // of open groups
+  NcclResult group_error_ = NcclResult::kSuccess;  // the first within the group
   std::vector<QueuedOp> queued_;
 };
 

@@ -47,7 +47,7 @@ TEST_F(RealNccl, CodesComeBackWithTheirText) {
   std::byte value{};
   EXPECT_EQ(nccl_.send(&value, 1, 0, nullptr, nullptr), NcclResult::kInvalidArgument);
   EXPECT_EQ(nccl_.receive(&value, 1, 0, nullptr, nullptr), NcclResult::kInvalidArgument);
-  EXPECT_EQ(nccl_.end_group(), NcclResult::kSuccess);
+  EXPECT_EQ(nccl_.end_group(), NcclResult::kInvalidArgument) << "what went wrong within it";
   EXPECT_EQ(nccl_.async_error(nullptr).result, NcclResult::kInvalidArgument);
   EXPECT_EQ(nccl_.abort(nullptr), NcclResult::kSuccess);
   EXPECT_EQ(nccl_.destroy(nullptr), NcclResult::kSuccess);

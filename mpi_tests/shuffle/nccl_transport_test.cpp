@@ -240,6 +240,21 @@ TEST(NcclTransport, SizesThatDifferAreAFaultOnBothSides) {
   EXPECT_THAT(fabric.violations(), ::testing::SizeIs(1));
 }
 
+// A slice for a rank that is none: the group is ended all the same, and finish() tells.
+TEST(NcclTransport, AGroupThatCannotBePostedIsAFault) {
+  FakeFabric fabric;
+  run_nccl_ranks(fabric, 2, [](NcclTransport& transport) {
+    const std::shared_ptr<std::byte> buffer = transport.engine().allocate(64);
+    const SendSlice slice{transport.control().num_ranks(), buffer.get(), 64};
+    transport.begin(RoundId{transport.control().next_serial(), 0}, {&slice, 1}, {});
+    const std::optional<ExchangeFault> fault = transport.finish(Deadline::after(30.0));
+    EXPECT_TRUE(fault.has_value() && fault->from_library);
+    EXPECT_TRUE(transport.recover({buffer}, Deadline::after(30.0)));
+    testing::check_clean_round(transport);
+  });
+  expect_clean(fabric);
+}
+
 // A device that has failed cannot be recovered on: recover() says so instead of going on.
 TEST(NcclTransport, ABrokenDeviceIsNoRecovery) {
   FakeFabric fabric;
