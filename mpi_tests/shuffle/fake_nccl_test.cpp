@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <chrono>
 #include <functional>
 
@@ -92,8 +93,10 @@ NcclUniqueId make_id(FakeFabric& fabric) {
 void run_group(FakeFabric& fabric, const std::vector<std::vector<int>>& counts) {
   const auto num_ranks = static_cast<int>(counts.size());
   const NcclUniqueId id = make_id(fabric);
+  std::barrier connected{num_ranks};
   run_threads(num_ranks, [&](int rank) {
     Member member{fabric, num_ranks, rank, id};
+    connected.arrive_and_wait();  // before others may deadlock
     const auto own = static_cast<std::size_t>(rank);
     std::vector<std::int32_t> outgoing(100, rank);
     std::vector<std::int32_t> incoming;
