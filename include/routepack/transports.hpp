@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "routepack/weights.hpp"
@@ -32,10 +33,13 @@ struct TransportChoice {
   std::string why_not_nccl;       // names the lowest rank that could not; empty with NCCL
 };
 
-// Collective; the same choice on all ranks. NCCL gets a communicator of its own, and the ranks of
-// a node take its devices in turn. Where all have a device but NCCL does not come up, kAuto gives
-// MPI through host buffers for device memory. Whoever wrote tensors on a device must have waited
-// for it before a shuffle begins, and may go on when it returns.
-[[nodiscard]] TransportChoice make_transport(TransportKind kind, MPI_Comm comm);
+// Collective; the same choice on all ranks. NCCL gets a communicator of its own on this rank's
+// `device`, where the tensors lie; by default the ranks of a node take its devices in turn. Where
+// all have a device but NCCL does not come up, kAuto gives MPI through host buffers for device
+// memory. Whoever wrote tensors on a device must have waited for it before a shuffle begins, and
+// may go on when it returns.
+[[nodiscard]] TransportChoice make_transport(
+    TransportKind kind, MPI_Comm comm, std::optional<int> device = std::nullopt
+);
 
 }  // namespace routepack

@@ -22,14 +22,19 @@ class MakeTransport : public ::testing::Test {
     return "rank " + std::to_string(comm_.num_mpi_ranks() - 1) + ": ";
   }
   // kAuto falls back to host memory and says why; kNccl refuses with the same words.
-  void expect_obstacle(const DeviceLibraries& libraries, const std::string& why) {
-    TransportChoice choice = choose_transport(TransportKind::kAuto, MPI_COMM_WORLD, libraries);
+  void expect_obstacle(
+      const DeviceLibraries& libraries,
+      const std::string& why,
+      std::optional<int> device = std::nullopt
+  ) {
+    TransportChoice choice =
+        choose_transport(TransportKind::kAuto, MPI_COMM_WORLD, libraries, device);
     EXPECT_EQ(choice.name, "mpi");
     EXPECT_EQ(choice.memory, Memory::kHost);
     EXPECT_THAT(choice.why_not_nccl, HasSubstr(why));
     testing::check_clean_round(*choice.transport);
     try {
-      (void)choose_transport(TransportKind::kNccl, MPI_COMM_WORLD, libraries);
+      (void)choose_transport(TransportKind::kNccl, MPI_COMM_WORLD, libraries, device);
       ADD_FAILURE() << "must fail";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUsage);
@@ -44,6 +49,14 @@ TEST_F(MakeTransport, FallsBackWhenOneRankHasNoDevice) {
   settings.num_devices = is_last() ? 0 : 2;
   FakeFabric fabric{settings};
   expect_obstacle(fabric.libraries(comm_.mpi_rank()), last_rank() + "no device");
+}
+
+TEST_F(MakeTransport, FallsBackWhenOneRankNamesADeviceThatIsNotThere) {
+  FakeFabric fabric;
+  expect_obstacle(
+      fabric.libraries(comm_.mpi_rank()), last_rank() + "there is no device 1, but 1 from 0 on",
+      is_last() ? 1 : 0
+  );
 }
 
 TEST_F(MakeTransport, FallsBackWhenOneRankHasAnOldLibrary) {
@@ -81,7 +94,8 @@ TEST_F(MakeTransport, TakesNcclOrCarriesDeviceMemoryOverMpi) {
     testing::check_clean_round(*choice.transport);
     return;
   }
-  TransportChoice choice = choose_transport(TransportKind::kAuto, MPI_COMM_WORLD, libraries, 1.0);
+  TransportChoice choice =
+      choose_transport(TransportKind::kAuto, MPI_COMM_WORLD, libraries, std::nullopt, 1.0);
   EXPECT_EQ(choice.name, "mpi");
   EXPECT_EQ(choice.memory, Memory::kDevice);
   EXPECT_THAT(choice.why_not_nccl, HasSubstr("NCCL init_comm"));

@@ -31,24 +31,37 @@ std::string first_obstacle(const std::string& mine, const Communicator& comm) {
   return fmt::format("rank {}: {}", first, std::string_view(text.data(), text.size()));
 }
 
-// Ranks of a node take its devices in turn.
-NcclOptions options_for(const DeviceLibraries& libraries, const Communicator& comm) {
+std::string find_obstacle(const DeviceLibraries& libraries, std::optional<int> device) {
+  std::string obstacle = find_nccl_obstacle(libraries);
+  if (obstacle.empty() && device) {
+    const int num_devices = libraries.device->num_devices().value;
+    if (*device < 0 || *device >= num_devices) {
+      obstacle = fmt::format("there is no device {}, but {} from 0 on", *device, num_devices);
+    }
+  }
+  return obstacle;
+}
+
+// Collective. Ranks of a node take its devices in turn.
+int choose_device(const DeviceLibraries& libraries, const Communicator& comm) {
   const int local_rank = comm.split_by_node().mpi_rank();
-  NcclOptions options;
-  options.device = local_rank % libraries.device->num_devices().value;
-  return options;
+  return local_rank % libraries.device->num_devices().value;
 }
 
 }  // namespace
 
 TransportChoice choose_transport(
-    TransportKind kind, MPI_Comm parent, const DeviceLibraries& libraries, double setup_seconds
+    TransportKind kind,
+    MPI_Comm parent,
+    const DeviceLibraries& libraries,
+    std::optional<int> device,
+    double setup_seconds
 ) {
   if (kind == TransportKind::kMpi) {
     return wrap(std::make_unique<MpiTransport>(parent), "not asked for");
   }
   const Communicator comm{parent};
-  const std::string obstacle = first_obstacle(find_nccl_obstacle(libraries), comm);
+  const std::string obstacle = first_obstacle(find_obstacle(libraries, device), comm);
   if (!obstacle.empty()) {
     RP_CHECK(
         kind == TransportKind::kAuto, ErrorCode::kUsage, "the NCCL transport was asked for; {}",
@@ -56,7 +69,9 @@ TransportChoice choose_transport(
     );
     return wrap(std::make_unique<MpiTransport>(parent), obstacle);
   }
-  NcclOptions options = options_for(libraries, comm);
+  NcclOptions options;
+  const int next_in_turn = choose_device(libraries, comm);  // collective
+  options.device = device.value_or(next_in_turn);
   options.setup_seconds = setup_seconds;
   try {
     return wrap(
@@ -81,8 +96,8 @@ TransportChoice choose_transport(
   }
 }
 
-TransportChoice make_transport(TransportKind kind, MPI_Comm comm) {
-  return choose_transport(kind, comm, load_device_libraries());
+TransportChoice make_transport(TransportKind kind, MPI_Comm comm, std::optional<int> device) {
+  return choose_transport(kind, comm, load_device_libraries(), device);
 }
 
 }  // namespace routepack

@@ -11,6 +11,7 @@ namespace routepack {
     TransportKind kind,
     MPI_Comm comm,
     const DeviceLibraries& libraries,
+    std::optional<int> device = std::nullopt,
     double setup_seconds = 120.0
 );
 

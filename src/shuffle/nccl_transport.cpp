@@ -202,7 +202,8 @@ void NcclTransport::post(std::span<const SendSlice> sends) {
   RP_NCCL(*nccl_, start_group());
   NcclResult first = NcclResult::kSuccess;
   const auto note = [&first](NcclResult result) {
-    first = first == NcclResult::kSuccess ? result : first;
+    const bool is_error = result != NcclResult::kInProgress;
+    first = first == NcclResult::kSuccess && is_error ? result : first;
   };
   for (const SendSlice& slice : sends) {
     note(nccl_->send(slice.data, slice.bytes, slice.peer, comm_, stream_.get()));
