@@ -28,7 +28,10 @@ case ${1:-} in
   *) usage >&2; exit 2 ;;
 esac
 
-has_gpu() { [[ -e /dev/nvidia0 ]] || { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }; }
+has_gpu() {
+  [[ -e /dev/nvidia0 ]] && return 0
+  command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'
+}
 
 if ((!build_only)) && ! has_gpu; then
   say "NOT CHECKED: no NVIDIA GPU on this machine"
@@ -48,6 +51,7 @@ bin=$root/build/nccl/bin
 on_one_gpu() {
   local ranks=$1
   shift
+  # shellcheck disable=SC2016  # expanded by each rank
   timeout -k 10 300 mpirun -n "$ranks" bash -c 'NCCL_HOSTID=routepack-$OMPI_COMM_WORLD_RANK exec "$@"' _ "$@"
 }
 

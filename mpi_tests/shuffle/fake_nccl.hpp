@@ -35,6 +35,7 @@ struct FakeSettings {
   std::uint64_t seed = 1;       // of the order in which streams run
 };
 
+// Equals the mark by which the transport knows slices that have not come.
 inline constexpr std::byte kPoison{0xdb};
 
 // What all ranks share. Outlives their tables.
