@@ -12,9 +12,10 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "domain/model_preset.hpp"
+#include "routepack/transports.hpp"
 #include "shuffle/closed_form_state.hpp"
 #include "shuffle/fault_transport.hpp"
-#include "shuffle/mpi_transport.hpp"
+#include "shuffle/transport.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -38,6 +39,7 @@ struct CheckOptions {
   double moved_fraction = 0.5;
   std::int64_t repeat = 1;
   ShuffleOptions shuffle;
+  TransportKind transport = TransportKind::kMpi;
   bool mismatch = false;       // the last rank is given another placement
   std::optional<Fault> fault;  // at the last rank
   std::string fault_text;
@@ -98,6 +100,16 @@ void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
   options.fault = fault;
 }
 
+TransportKind read_transport(const std::string& text) {
+  constexpr std::array<std::string_view, 3> kNames = {"mpi", "nccl", "auto"};
+  constexpr std::array kKinds = {TransportKind::kMpi, TransportKind::kNccl, TransportKind::kAuto};
+  const auto found = std::find(kNames.begin(), kNames.end(), text);
+  RP_CHECK(
+      found != kNames.end(), ErrorCode::kUsage, "--transport {}: expected mpi, nccl or auto", text
+  );
+  return kKinds[static_cast<std::size_t>(found - kNames.begin())];
+}
+
 CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
   CheckOptions options;
   options.shape = read_shape(values);
@@ -108,6 +120,7 @@ CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
   );
   options.moved_fraction = values.real("moved-fraction");
   options.repeat = values.integer("repeat");
+  options.transport = read_transport(values.text("transport"));
   options.shuffle.round_bytes = values.integer("round-bytes");
   options.shuffle.deadline_seconds = values.real("deadline");
   options.shuffle.mode =
@@ -133,15 +146,15 @@ class Check {
   Check(const CheckOptions& options, const Communicator& comm)
       : options_(options),
         comm_(comm),
-        transport_(comm.get()),
+        choice_(make_transport(options.transport, comm.get())),
         first_(identity_placement(
             options.shape.num_layers, options.shape.num_experts, options.shape.ep
         )),
         second_(make_moved_placement(first_, options.moved_fraction, options.shape.seed)),
-        state_(options.shape, comm.mpi_rank(), first_),
+        state_(options.shape, comm.mpi_rank(), first_, &choice_.transport->engine()),
         table_(make_placement_table(first_)) {
     if (options.fault) {
-      faulty_ = std::make_unique<FaultTransport>(transport_, *options.fault);
+      faulty_ = std::make_unique<FaultTransport>(*choice_.transport, *options.fault);
     }
   }
 
@@ -174,7 +187,7 @@ class Check {
           describe_own_bytes(state_, before, target)
       );
     };
-    Transport& transport = faulty_ ? static_cast<Transport&>(*faulty_) : transport_;
+    Transport& transport = faulty_ ? *faulty_ : *choice_.transport;
     try {
       report_ = apply_placement(table_, target, state_.registry(), transport, options);
     } catch (const Error&) {
@@ -238,6 +251,9 @@ class Check {
         static_cast<double>(bytes_per_expert(shape)) / kMegabyte,
         static_cast<double>(state_bytes) / kMegabyte
     );
+    if (options_.transport == TransportKind::kAuto && !choice_.why_not_nccl.empty()) {
+      fmt::print("transport: {}, not nccl: {}\n", choice_.name, choice_.why_not_nccl);
+    }
     fmt::print(
         "moved: {} of {} experts, {} bytes between ranks and {} within ranks, {} rounds\n",
         report_.moved_experts, shape.num_layers * shape.num_experts, report_.planned_bytes,
@@ -245,8 +261,7 @@ class Check {
     );
     fmt::print(
         "rate: {:.3f} GB/s over {}, {:.3f} ms (median of {})\n",
-        static_cast<double>(bytes) / seconds / 1e9, transport_.name(), 1e3 * seconds,
-        seconds_.size()
+        static_cast<double>(bytes) / seconds / 1e9, choice_.name, 1e3 * seconds, seconds_.size()
     );
     fmt::print(
         "memory: high water {:.3f} MB a rank, bound {:.3f} MB\n",
@@ -257,7 +272,7 @@ class Check {
 
   const CheckOptions& options_;
   const Communicator& comm_;
-  MpiTransport transport_;
+  TransportChoice choice_;
   std::unique_ptr<FaultTransport> faulty_;
   Placement first_;
   Placement second_;
@@ -321,6 +336,10 @@ std::vector<Option> check_options() {
       moved,
       deadline,
       with_default(integer("repeat", 1, 1e9, "shuffles, there and back"), 1),
+      {.name = "transport",
+       .value_name = "KIND",
+       .help = "mpi (host memory), nccl (device memory), or auto: nccl if every rank can",
+       .default_value = "mpi"},
       {.name = "per-layer",
        .kind = OptionKind::kFlag,
        .help = "a transaction a layer, in the memory of one layer"},
