@@ -1,7 +1,7 @@
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(Boost 1.74 REQUIRED CONFIG COMPONENTS program_options)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 

@@ -6,6 +6,8 @@ set(routepack_mpi_environment
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
   OMPI_MCA_hwloc_base_binding_policy=none
+  # The same for Open MPI 5, whose mpirun is PRRTE's.
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
   MPIEXEC_TIMEOUT=110)
 if(ROUTEPACK_SANITIZE MATCHES "address")
   # Open MPI keeps memory until exit; leaks of our own are looked for under valgrind instead.

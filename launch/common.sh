@@ -4,10 +4,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf '==> %s\n' "$*"; }
 
-# Compiles a preset (release, debug, asan, …) into build/PRESET.
+# build_preset PRESET [TARGET]: compiles a preset (release, debug, asan, …) into build/PRESET.
 build_preset() {
-  local preset=$1 jobs
-  jobs=$(nproc)
+  local preset=$1 target=${2:-all}
   # g++ of Ubuntu 22.04 is 11; its package g++-12, which install_dependencies.sh installs, will do.
   if [[ -z ${CXX:-} ]] && command -v g++ >/dev/null && (($(g++ -dumpversion | cut -d. -f1) < 12)) && command -v g++-12 >/dev/null; then
     export CXX=g++-12
@@ -19,13 +18,15 @@ build_preset() {
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   fi
   say "building $preset in $root/build/$preset"
-  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" -j "$jobs")
+  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" --target "$target" -j "$(nproc)")
 }
 
 # Settings of Open MPI for a single machine that may have fewer cores than ranks.
 set_mpi_environment() {
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
   export OMPI_MCA_hwloc_base_binding_policy=none
+  # The same for Open MPI 5, whose mpirun is PRRTE's.
+  export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
   if ((EUID == 0)); then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi

@@ -8,7 +8,7 @@ usage() {
 usage: launch/quickstart.sh [--ranks N]
 
 1. installs missing packages with apt-get (launch/install_dependencies.sh; root or sudo)
-2. builds the release preset in build/release
+2. builds the program (release preset, build/release)
 3. makes a synthetic window of Ling-3.0-Tiny, 64 prompts with 8 rollouts, in build/quickstart
 4. plans it on N MPI ranks and prints the table of the three policies
 
@@ -33,7 +33,7 @@ while (($#)); do
 done
 
 "$root/launch/install_dependencies.sh"
-build_preset release
+build_preset release routepack_program
 set_mpi_environment
 program=$root/build/release/bin/routepack
 work=$root/build/quickstart

@@ -116,6 +116,19 @@ TEST(OptionTable, TheCommandLineWinsOverTheFile) {
   EXPECT_EQ(values.text("whole"), "all");
 }
 
+TEST(OptionTable, FlagsOfAFileAreTrueOrFalse) {
+  const TempFolder folder;
+  const std::string path = folder.file("a.cfg");
+  write_file(path, "quiet = true\n");
+  EXPECT_TRUE(parse({"x", "--config", path}).flag("quiet"));
+  EXPECT_FALSE(parse({"x", "--config", path, "--verbose"}).flag("quiet"));
+  write_file(path, "quiet = false\nverbose = true\n");
+  EXPECT_FALSE(parse({"x", "--config", path}).flag("quiet"));
+  EXPECT_TRUE(parse({"x", "--config", path}).flag("verbose"));
+  write_file(path, "quiet = maybe\n");
+  expect_refused({"x", "--config", path}, ErrorCode::kUsage, "quiet is 'maybe'");
+}
+
 TEST(OptionTable, ChecksFilesLikeTheCommandLine) {
   const TempFolder folder;
   const std::string path = folder.file("a.cfg");

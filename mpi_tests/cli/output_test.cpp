@@ -53,7 +53,7 @@ std::string printed(ProgressStyle style, int updates) {
   {
     ProgressPrinter printer(style, file.get());
     for (int stage = 1; stage <= updates; ++stage) {
-      printer.show({stage, 30, 0.5, 12.25, 0.0125, 1.5e6});
+      printer.show({"anneal", stage, 30, 0.5, 12.25, 0.0125, 1.5e6, 2.0});
     }
   }
   std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
@@ -64,7 +64,8 @@ std::string printed(ProgressStyle style, int updates) {
 
 TEST(Progress, PrintsPlainLinesOrRewritesOne) {
   const std::string first =
-      "stage=1/30 inverse_temperature=0.5 best=12.2500 gap=1.250% moves_per_second=1.5e+06";
+      "anneal stage=1/30 temperature=0.5 best=12.2500 gap=1.250% moves_per_second=1.5e+06 "
+      "seconds=2.0";
   EXPECT_EQ(printed(ProgressStyle::kNone, 3), "");
   const std::string lines = printed(ProgressStyle::kPlainLines, 2);
   EXPECT_EQ(lines.substr(0, lines.find('\n')), "routepack: " + first);

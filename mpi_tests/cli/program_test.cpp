@@ -121,5 +121,72 @@ TEST(Program, AFaultyWindowLeavesNoFile) {
   EXPECT_EQ(folder.num_entries(), entries);
 }
 
+std::string write_demand(
+    const TempFolder& folder,
+    const std::vector<std::int64_t>& demand,
+    const std::vector<std::int64_t>& shape
+) {
+  const std::string path = folder.file("demand.npy");
+  write_npy(path, std::span<const std::int64_t>(demand), shape);
+  return path;
+}
+
+TEST(Program, PlacesTheSameAtAnyRankAndThreadCount) {
+  const TempFolder folder;
+  const std::string demand =
+      write_demand(folder, {0, 0, 0, 0, 0, 0, 5, 5, 4, 3, 3, 0, 9, 9, 9, 9, 0, 0}, {3, 6});
+  testing::write_file(
+      folder.file("now.json"),
+      R"({"placement": [[5, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5], [0, 2, 3, 5, 1, 4]]})"
+  );
+  const std::string arguments =
+      "place " + demand + " --ep 2 --current-placement " + folder.file("now.json");
+  // No load and balanced pairs stay; the middle layer (heaviest rank 14) needs one swap for 10.
+  const std::string expected =
+      "{\"placement\": [\n  [5, 4, 3, 2, 1, 0],\n  [0, 1, 5, 3, 4, 2],\n  [0, 2, 3, 5, 1, 4]\n ],\n"
+      " \"peak\": [0, 10, 18],\n \"lower_bound\": [0, 10, 18],\n \"moved_experts\": 2}\n";
+  EXPECT_EQ(run(arguments).out, expected);
+  for (const int ranks : {1, 2, 3, 4}) {
+    const std::string out = folder.file("placement" + std::to_string(ranks) + ".json");
+    const Outcome outcome = run(arguments + " --threads 2 --out " + out, ranks);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(
+        outcome.out,
+        "{\"moe_layers\": 3, \"experts\": 6, \"proven_optimal_layers\": 3, \"moved_experts\": 2}\n"
+    );
+    EXPECT_EQ(read_file(out), expected);
+  }
+}
+
+TEST(Program, PlaceRefusesDemandThatCannotBe) {
+  const TempFolder folder;
+  const std::string out = " --out " + folder.file("placement.json");
+  std::string demand = write_demand(folder, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3}, {1, 10});
+  expect_error_line(run("place " + demand + " --ep 4" + out, 3), 2, "[EXPERTS_NOT_DIVISIBLE] 10");
+  expect_error_line(run("place " + demand + " --ep 0" + out), 2, "[NUMBER_OUT_OF_RANGE] --ep");
+  expect_error_line(run("place " + demand + out), 2, "[USAGE] place needs --ep");
+  testing::write_file(folder.file("other.json"), R"({"placement": [[0, 1, 2, 3]]})");
+  expect_error_line(
+      run("place " + demand + " --ep 2 --current-placement " + folder.file("other.json") + out), 2,
+      "[FILE_MALFORMED]"
+  );
+  demand = write_demand(folder, {3, 1, 4, 1}, {4});
+  expect_error_line(run("place " + demand + " --ep 2" + out), 2, "[FILE_MALFORMED] " + demand);
+  demand = write_demand(folder, {3, 1, 4, -1}, {1, 4});
+  expect_error_line(
+      run("place " + demand + " --ep 2" + out, 2), 2, "[NUMBER_OUT_OF_RANGE] demand of expert 3"
+  );
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  demand = write_demand(folder, {kHuge, kHuge, 0, 0}, {1, 4});
+  expect_error_line(
+      run("place " + demand + " --ep 2" + out), 2, "[NUMBER_OUT_OF_RANGE] demand of layer 0"
+  );
+  demand = write_demand(folder, {}, {3, 0});
+  expect_error_line(
+      run("place " + demand + " --ep 2" + out), 2, "[NUMBER_OUT_OF_RANGE] num_experts is 0"
+  );
+  EXPECT_EQ(folder.num_entries(), 2U);  // the two inputs
+}
+
 }  // namespace
 }  // namespace routepack

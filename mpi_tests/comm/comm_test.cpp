@@ -37,6 +37,13 @@ TEST_F(Comm, SumsMinimaAndGathersInRankOrder) {
   const std::vector<std::int64_t> sums =
       all_reduce_sum(std::vector<std::int64_t>{rank_, 2 * rank_}, comm_);
   EXPECT_EQ(sums[1], ranks_ * (ranks_ - 1));
+  const int last = comm_.num_mpi_ranks() - 1;
+  const std::vector<std::uint32_t> reduced = reduce_sum(
+      std::vector<std::uint32_t>{1U, static_cast<std::uint32_t>(rank_)}, last, comm_
+  );
+  if (comm_.mpi_rank() == last) {
+    EXPECT_EQ(reduced[1], static_cast<std::uint32_t>(ranks_ * (ranks_ - 1) / 2));
+  }
   // Rank r contributes r values: r, r, …
   const std::vector<std::int32_t> mine(static_cast<std::size_t>(rank_), comm_.mpi_rank());
   std::vector<std::int32_t> expected;

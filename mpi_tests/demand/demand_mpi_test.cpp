@@ -103,14 +103,15 @@ TEST_F(DemandTest, ReducedDemandIsTheSumOfTheSamples) {
 }
 
 TEST_F(DemandTest, CountsNeedNotBeMultiplesOfTopK) {
-  // Three samples with 1, 2 and 2 pairs at top 2: five pairs are two routed tokens.
+  // Three samples with 1, 3 and 1 pairs at top 2: five pairs are two routed tokens, though a
+  // sample alone would make 0, 1 and 0 of them.
   const TestWindow window{
       .num_experts = 2,
       .moe_layers = {0},
       .num_layers = 1,
       .form = "counts",
       .lengths = {2, 2, 2},
-      .counts = {1, 0, 0, 2, 1, 1}};
+      .counts = {1, 0, 1, 2, 0, 1}};
   const WindowDemand demand = reduce_demand(load_window(folder_.write(window), comm_), comm_);
   EXPECT_EQ(demand.unrouted_tokens, 4);
   EXPECT_EQ(demand.demand[MoeLayer{0}].values(), (std::vector<std::int64_t>{2, 3}));

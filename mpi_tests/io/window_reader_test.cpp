@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
@@ -112,6 +114,24 @@ TEST(OpenWindow, RefusesNumbersThatNoFieldHolds) {
   expect_refused("\"top_k\": 2", "\"top_k\": 0", range, "'top_k' is 0");
   expect_refused("\"num_layers\": 2", "\"num_layers\": -1", range, "'num_layers' is -1");
   expect_refused("[0, 1]", "[-1, 1]", range, "'moe_layers'[0] is -1");
+}
+
+TEST(OpenWindow, RefusesMoreCountersThanAnyModelHas) {
+  const TempFolder folder;
+  TestWindow window = small_routes();
+  window.num_experts = 65536;
+  window.num_layers = 65;
+  window.moe_layers.resize(64);
+  std::iota(window.moe_layers.begin(), window.moe_layers.end(), 0);
+  window.axis = 64;
+  window.ids.assign(4 * 64 * 2, 0);
+  window.write(folder.path());
+  EXPECT_EQ(open_window(folder.path()).shape.num_moe_layers(), 64);
+  window.moe_layers.push_back(64);
+  window.write(folder.path());
+  expect_error(ErrorCode::kNumberOutOfRange, "65 'moe_layers' of 'num_experts' = 65536", [&] {
+    (void)open_window(folder.path());
+  });
 }
 
 TEST(OpenWindow, RefusesContradictions) {

@@ -19,6 +19,8 @@ struct Command {
 [[nodiscard]] const std::vector<Command>& commands();
 
 [[nodiscard]] Command demand_command();
+[[nodiscard]] Command place_command();
+[[nodiscard]] Command plan_command();
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command shuffle_check_command();
 

@@ -4,7 +4,7 @@ namespace routepack::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = {
-      demand_command(), synth_command(), shuffle_check_command()};
+      plan_command(), demand_command(), place_command(), synth_command(), shuffle_check_command()};
   return kCommands;
 }
 

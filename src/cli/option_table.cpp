@@ -159,10 +159,29 @@ class OptionParser {
     std::ifstream file(path);
     RP_CHECK(file.good(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path);
     try {
-      return collect(po::parse_config_file(file, description), path);
+      return without_cleared_flags(collect(po::parse_config_file(file, description), path), path);
     } catch (const po::error& error) {
       fail(ErrorCode::kUsage, "{}: {}", path, error.what());
     }
+  }
+
+  // In a file a flag has a value, and may be cleared.
+  Given without_cleared_flags(Given given, const std::string& path) const {
+    for (const Option& option : options_) {
+      const auto found = given.find(long_name(option));
+      if (option.kind != OptionKind::kFlag || found == given.end()) {
+        continue;
+      }
+      const std::string& value = found->second.front();
+      RP_CHECK(
+          value == "true" || value == "false", ErrorCode::kUsage,
+          "{}: {} is '{}', expected true or false", path, found->first, value
+      );
+      if (value == "false") {
+        given.erase(found);
+      }
+    }
+    return given;
   }
 
   // The command line wins over the file's value of the same option and over its contradictions.

@@ -18,13 +18,11 @@ ProgressStyle progress_style(bool is_root, Verbosity verbosity, bool asked_for, 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
 std::string progress_line(const SearchProgress& progress) {
-  const std::string stage = progress.num_stages > 0
-                                ? fmt::format("{}/{}", progress.stage, progress.num_stages)
-                                : fmt::to_string(progress.stage);
   return fmt::format(
-      "stage={} inverse_temperature={:.4g} best={:.4f} gap={:.3f}% moves_per_second={:.3g}", stage,
-      progress.inverse_temperature, progress.best_max_shard, 100.0 * progress.gap,
-      progress.moves_per_second
+      "{} stage={}/{} temperature={:.4g} best={:.4f} gap={:.3f}% moves_per_second={:.3g} "
+      "seconds={:.1f}",
+      progress.phase, progress.stage, progress.num_stages, progress.temperature, progress.best,
+      100.0 * progress.gap, progress.moves_per_second, progress.seconds
   );
 }
 

@@ -7,17 +7,9 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "routepack/planner.hpp"
 
 namespace routepack::cli {
-
-struct SearchProgress {
-  int stage = 0;       // 1 … num_stages
-  int num_stages = 0;  // 0: not known
-  double inverse_temperature = 0.0;
-  double best_max_shard = 0.0;
-  double gap = 0.0;  // of the best to the lower bound, a fraction
-  double moves_per_second = 0.0;
-};
 
 enum class ProgressStyle { kNone, kRewrittenLine, kPlainLines };
 

@@ -1,11 +1,11 @@
 // routepack synth --preset NAME --out DIR: a synthetic window.
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <cstdio>
 
 #include "base/checked.hpp"
 #include "cli/command.hpp"
+#include "cli/progress.hpp"
 #include "cli/synth_run.hpp"
 #include "comm/agreement.hpp"
 
@@ -174,8 +174,9 @@ SynthRequest request_of(const OptionValues& values) {
 
 // Tenths of the work, each on a line of stderr.
 SynthProgress progress_of(const OptionValues& values) {
-  const bool wanted = values.flag("progress") || isatty(STDERR_FILENO) != 0;
-  if (!wanted || values.flag("quiet")) {
+  const ProgressStyle style =
+      progress_style(true, verbosity_of(values), values.flag("progress"), stderr_is_terminal());
+  if (style == ProgressStyle::kNone) {
     return {};
   }
   return [tenths = 0](double done) mutable {

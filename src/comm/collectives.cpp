@@ -26,6 +26,26 @@ void all_reduce_in_place(
   }
 }
 
+void reduce_in_place(
+    void* values,
+    std::size_t count,
+    MPI_Datatype type,
+    MPI_Op op,
+    int root,
+    const Communicator& comm
+) {
+  int element_bytes = 0;
+  RP_MPI(MPI_Type_size(type, &element_bytes));
+  auto* bytes = static_cast<std::byte*>(values);
+  for (std::size_t begin = 0; begin < count; begin += kMaxPiece) {
+    const auto piece = static_cast<int>(std::min(kMaxPiece, count - begin));
+    std::byte* at = bytes + begin * static_cast<std::size_t>(element_bytes);
+    RP_MPI(MPI_Reduce(
+        comm.mpi_rank() == root ? MPI_IN_PLACE : at, at, piece, type, op, root, comm.get()
+    ));
+  }
+}
+
 void broadcast_in_place(
     void* values, std::size_t count, MPI_Datatype type, int root, const Communicator& comm
 ) {

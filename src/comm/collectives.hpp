@@ -37,6 +37,14 @@ template <class T>
 void all_reduce_in_place(
     void* values, std::size_t count, MPI_Datatype type, MPI_Op op, const Communicator& comm
 );
+void reduce_in_place(
+    void* values,
+    std::size_t count,
+    MPI_Datatype type,
+    MPI_Op op,
+    int root,
+    const Communicator& comm
+);
 void broadcast_in_place(
     void* values, std::size_t count, MPI_Datatype type, int root, const Communicator& comm
 );
@@ -63,6 +71,14 @@ template <class T>
 [[nodiscard]] T all_reduce_sum(T mine, const Communicator& comm) {
   static_assert(std::is_integral_v<T>);
   detail::all_reduce_in_place(&mine, 1, detail::mpi_type<T>(), MPI_SUM, comm);
+  return mine;
+}
+
+// Element-wise sum over ranks on `root`; the others' results are unspecified.
+template <class T>
+[[nodiscard]] std::vector<T> reduce_sum(std::vector<T> mine, int root, const Communicator& comm) {
+  static_assert(std::is_integral_v<T>);
+  detail::reduce_in_place(mine.data(), mine.size(), detail::mpi_type<T>(), MPI_SUM, root, comm);
   return mine;
 }
 

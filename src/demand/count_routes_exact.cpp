@@ -55,7 +55,10 @@ class SampleRoutes {
   // Throws unless the ids are distinct experts. An id of -1 here is a missing route that is missing
   // only in part.
   void check_line(std::int64_t row, int layer) {
-    const std::vector<std::int64_t> ids(line(row, layer).begin(), line(row, layer).end());
+    const std::span<const std::int64_t> current = line(row, layer);
+    const std::vector<std::int64_t> ids(
+        current.begin(), current.end()
+    );  // other lines are read below
     for (std::size_t slot = 0; slot < ids.size(); ++slot) {
       const std::int64_t id = ids[slot];
       RP_CHECK(

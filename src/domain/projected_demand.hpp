@@ -19,6 +19,11 @@ struct ProjectedDemandView {
   int padded_layers = 0;
   std::span<const std::uint16_t> narrow;  // where every element fits 16 bits
   std::span<const std::uint32_t> wide;    // otherwise
+
+  // Elements of a sample.
+  [[nodiscard]] std::size_t sample_stride() const {
+    return static_cast<std::size_t>(ep) * static_cast<std::size_t>(padded_layers);
+  }
 };
 
 inline constexpr int kLayerPadding = 16;

@@ -10,9 +10,10 @@
 namespace routepack {
 namespace {
 
-// Far above any model, and L * E stays inside int.
+// Far above any model.
 constexpr std::int64_t kMaxLayers = 1 << 14;
 constexpr std::int64_t kMaxExperts = 1 << 16;
+constexpr std::int64_t kMaxCounters = 1 << 22;  // L * E: 16 MiB of demand a sample
 constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
 
 std::string path_in(const std::string& folder, const std::string& name) {
@@ -75,6 +76,11 @@ std::string read_metadata(WindowHeader& header) {
   RP_CHECK(
       !routed || top_k <= experts, ErrorCode::kNumberOutOfRange,
       "{}: 'top_k' is {}, the limit is 'num_experts' = {}", path, top_k, experts
+  );
+  RP_CHECK(
+      experts * shape.num_moe_layers() <= kMaxCounters, ErrorCode::kNumberOutOfRange,
+      "{}: {} 'moe_layers' of 'num_experts' = {} are over the limit of {} experts in all", path,
+      shape.num_moe_layers(), experts, kMaxCounters
   );
   // A dense model has no experts, whatever the file says.
   shape.num_experts = routed ? static_cast<int>(experts) : 0;

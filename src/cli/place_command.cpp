@@ -1,0 +1,164 @@
+// routepack place DEMAND.npy --ep R: expert placement alone, on aggregate demand.
+#include "cli/place_command.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/check.hpp"
+#include "cli/command.hpp"
+#include "comm/agreement.hpp"
+#include "io/atomic_file.hpp"
+#include "io/mapped_file.hpp"
+#include "io/npy.hpp"
+#include "io/placement_reader.hpp"
+#include "placement/gather.hpp"
+
+namespace routepack::cli {
+namespace {
+
+struct DemandFile {
+  std::vector<std::int64_t> pairs;  // [num_layers, num_experts]
+  int num_layers = 0;
+  int num_experts = 0;
+};
+
+DemandFile read_demand(const std::string& path) {
+  constexpr std::int64_t kMaxAxis = 1 << 16;  // of layers as of experts
+  const MappedFile file(path);
+  const NpyView view = view_npy(file.bytes(), path);
+  RP_CHECK(
+      view.shape.size() == 2, ErrorCode::kFileMalformed,
+      "{} has the shape {}, expected [MoE layers, experts]", path, shape_text(view.shape)
+  );
+  for (const std::int64_t size : view.shape) {
+    RP_CHECK(
+        size <= kMaxAxis, ErrorCode::kNumberOutOfRange,
+        "{} has the shape {}, at most {} layers and experts fit", path, shape_text(view.shape),
+        kMaxAxis
+    );
+  }
+  return {read_int64(view), static_cast<int>(view.shape[0]), static_cast<int>(view.shape[1])};
+}
+
+int threads_of(const OptionValues& values, const Communicator& comm) {
+  const int node_ranks = comm.split_by_node().num_mpi_ranks();
+  if (values.has("threads")) {
+    return static_cast<int>(values.integer("threads"));
+  }
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / node_ranks);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void run_place(const OptionValues& values, const Communicator& comm) {
+  const auto ep = static_cast<int>(values.integer("ep"));
+  const std::string& out = values.text("out");
+  std::optional<Placement> current;
+  const DemandFile demand = agree_on(
+      [&] {
+        if (comm.is_root() && !out.empty()) {
+          check_output_path(out);
+        }
+        return read_demand(values.positional());
+      },
+      comm
+  );
+  PlacementProblem problem{demand.pairs, demand.num_layers, demand.num_experts, ep};
+  agree_on(
+      [&] {
+        validate_problem(problem);
+        if (values.has("current-placement")) {
+          current = read_placement(values.text("current-placement"), ep);
+          problem.current = &*current;
+        }
+      },
+      comm
+  );
+  const PlaceEffort effort{.num_threads = threads_of(values, comm)};
+  const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
+  const PlacementResult result = place_experts(problem, effort, seed, comm);
+  const std::string text = placement_text(result);
+  if (out.empty()) {
+    if (comm.is_root()) {
+      fmt::print("{}", text);
+    }
+    return;
+  }
+  agree_on([&] { comm.is_root() ? write_text(out, text) : void(); }, comm);
+  if (comm.is_root() && verbosity_of(values) != Verbosity::kQuiet) {
+    int proven = 0;
+    for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
+      proven += result.peak[layer] == result.lower_bound[layer] ? 1 : 0;
+    }
+    fmt::print(
+        "{{\"moe_layers\": {}, \"experts\": {}, \"proven_optimal_layers\": {}, \"moved_experts\": "
+        "{}}}\n",
+        demand.num_layers, demand.num_experts, proven, result.moved_experts
+    );
+  }
+}
+
+}  // namespace
+
+std::string placement_text(const PlacementResult& result) {
+  std::string text = "{\"placement\": [";
+  const char* separator = "\n";
+  for (const LayerPlacement& layer : result.placement.layers) {
+    std::vector<std::int32_t> slots;
+    for (const SlotId slot : layer) {
+      slots.push_back(slot.value());
+    }
+    text += fmt::format("{}  [{}]", separator, fmt::join(slots, ", "));
+    separator = ",\n";
+  }
+  return text + fmt::format(
+                    "\n ],\n \"peak\": [{}],\n \"lower_bound\": [{}],\n \"moved_experts\": {}}}\n",
+                    fmt::join(result.peak, ", "), fmt::join(result.lower_bound, ", "),
+                    result.moved_experts
+                );
+}
+
+Command place_command() {
+  return {
+      {.name = "place",
+       .positional = "DEMAND.npy",
+       .summary =
+           "Places experts on EP ranks by their aggregate demand, [MoE layers, experts] pairs.",
+       .options =
+           {{.name = "ep",
+             .kind = OptionKind::kInteger,
+             .value_name = "R",
+             .help = "expert-parallel ranks",
+             .min = 1,
+             .max = 1 << 16,
+             .required = true},
+            {.name = "current-placement",
+             .value_name = "FILE",
+             .help = "where the experts are now: a placement file, or a plan; as few as possible "
+                     "move for the same peaks"},
+            {.name = "out,o",
+             .value_name = "FILE",
+             .help = "the placement to write (JSON); standard output where not given"},
+            {.name = "seed",
+             .kind = OptionKind::kInteger,
+             .value_name = "S",
+             .help = "seed of every random draw",
+             .default_value = "1",
+             .min = 0.0},
+            {.name = "threads",
+             .kind = OptionKind::kInteger,
+             .value_name = "N",
+             .help = "threads of a rank; the node's cores divided by its ranks where not given",
+             .min = 1,
+             .max = 4096}}},
+      run_place};
+}
+
+}  // namespace routepack::cli

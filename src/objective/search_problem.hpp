@@ -1,0 +1,62 @@
+// What the search sees: every cost as an exact 64-bit integer. The only rounding happens here,
+// once a sample, so that costs do not depend on the order in which samples came and went.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "domain/projected_demand.hpp"
+#include "routepack/cost.hpp"
+#include "routepack/ids.hpp"
+#include "routepack/topology.hpp"
+
+namespace routepack {
+
+// A (row, shard): its dp_per_shard cells run together. Block = row * edp + shard, so cell =
+// block * dp_per_shard + position and the cells of a block are consecutive.
+using BlockId = Index<struct BlockTag>;
+
+// Integer score, compared like Score: (max over shards, sum over shards).
+struct SearchScore {
+  std::int64_t max_shard = 0;
+  std::int64_t sum_shards = 0;
+  auto operator<=>(const SearchScore&) const = default;
+};
+
+struct SearchProblem {
+  Topology topology;
+  int num_rows = 0;
+  std::int64_t capacity_tokens = 0;
+  IndexVector<SampleId, std::int64_t> lengths;  // padded tokens
+  ProjectedDemandView demand;
+  IndexVector<SampleId, std::int64_t> routed_pairs;  // of one layer: the same at each
+  int num_stages = 0;
+  std::vector<std::int64_t> attention;  // [N, num_stages] units
+  std::int64_t pair_cost = 0;           // units of one routed pair at the peak EP rank
+  double units_per_cost = 1.0;          // cost * units_per_cost = units
+
+  [[nodiscard]] int num_samples() const { return static_cast<int>(lengths.size()); }
+  [[nodiscard]] int num_blocks() const { return num_rows * topology.edp(); }
+  [[nodiscard]] int num_cells() const { return num_rows * topology.dp; }
+  [[nodiscard]] EdpShard shard_of(BlockId block) const {
+    return EdpShard{block.value() % topology.edp()};
+  }
+  [[nodiscard]] BlockId block_of(CellId cell) const {
+    return BlockId{cell.value() / topology.dp_per_shard()};
+  }
+  [[nodiscard]] std::span<const std::int64_t> attention_of(SampleId sample) const {
+    const auto stages = static_cast<std::size_t>(num_stages);
+    return std::span<const std::int64_t>{attention}.subspan(sample.offset() * stages, stages);
+  }
+};
+
+// Throws NUMBER_OUT_OF_RANGE where a block's demand does not fit 32 bits.
+[[nodiscard]] SearchProblem make_search_problem(
+    IndexVector<SampleId, std::int64_t> padded_lengths,
+    const ProjectedDemandView& demand,
+    const Topology& topology,
+    const CostModel& cost,
+    int num_rows
+);
+
+}  // namespace routepack

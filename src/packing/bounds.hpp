@@ -1,0 +1,51 @@
+// Lower bounds on the number of cells that padded lengths need, each with what a checker needs to
+// recompute it. Kinds of CellBound (C capacity, w the weight of a length x, s the scale; any set
+// that fits one cell weighs at most s):
+//   sum             w = x, s = C
+//   more_than_half  w = 1 for x > C/2, else 0, s = 1
+//   l2              w = C for x > C-λ, 0 for x < λ, else x, s = C; 0 < λ <= C/2 (Martello, Toth)
+//   u               w = k·x where (k+1)·x is a multiple of C, else C·floor((k+1)·x / C), s = k·C;
+//                   k = parts >= 1 (Fekete, Schepers)
+//   u_l2            u of l2
+//   f2              n = floor(C/λ): w = 2·floor(x/λ) below C/2, n at C/2, 2·(n - floor((C-x)/λ))
+//                   above, s = 2·n; 0 < λ <= C/2 (Carlier, Clautiaux, Moukrim)
+//   l2_steps        l2, but w = step(x) for λ <= x < 2λ and C - step(C-x) for C-2λ < x <= C-λ,
+//   where
+//                   step is nondecreasing and step(x) <= x: weights[j] for the last j with
+//                   lengths[j] <= x, else 0; s = C; 0 < λ <= C/4
+//   weights         w = weights[j] for the last j with lengths[j] <= x, else 0; s = scale. Valid
+//                   where no multiset of `lengths` with sum <= C weighs more than the scale
+//   search          cells - 1 cells were refuted by a complete search of at most `parts` nodes
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "packing/lengths.hpp"
+#include "routepack/certificate.hpp"
+
+namespace routepack {
+
+// The best of sum, more_than_half and l2 over all λ; O(n) for sorted lengths.
+[[nodiscard]] CellBound best_simple_bound(
+    const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
+);
+
+// The best of u, f2 and u_l2 over a fixed number of parameters: k <= 30, at most 120 λ for f2 and
+// the 24 λ with the highest l2 for u_l2. O(n) a parameter.
+[[nodiscard]] CellBound best_dual_feasible_bound(
+    const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
+);
+
+// What a complete search of at most `max_nodes` nodes proves that refuted `num_cells` cells.
+[[nodiscard]] CellBound refuted_cells_bound(std::int64_t num_cells, std::int64_t max_nodes);
+
+// Recomputes the bound from its kind and parameters and returns the number of cells. Throws
+// FILE_MALFORMED for an unknown kind, parameters outside their range, weights that some cell
+// exceeds, or a stated number of cells that differs. O(n), and for kind "weights" an exact knapsack
+// over the weights; kind "search" repeats the search.
+[[nodiscard]] std::int64_t verify_bound(
+    const CellBound& bound, const PaddedLengths& padded, std::int64_t capacity_tokens
+);
+
+}  // namespace routepack

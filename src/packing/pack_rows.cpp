@@ -1,0 +1,192 @@
+#include "packing/pack_rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/checked.hpp"
+#include "packing/bounds.hpp"
+#include "packing/cell_packing.hpp"
+#include "packing/exact_search.hpp"
+#include "packing/pool_search.hpp"
+#include "packing/slack_fit.hpp"
+#include "packing/step_bound.hpp"
+
+namespace routepack {
+namespace {
+
+constexpr std::size_t kMaxSearchedSamples = 128;
+
+// The best packing and the best bound so far. Both count cells; what matters is the multiple of
+// `step` = dp * row_multiple cells above each.
+class RowBracket {
+ public:
+  RowBracket(const PaddedLengths& padded, std::int64_t capacity, std::int64_t step)
+      : padded_(padded),
+        capacity_(capacity),
+        step_(step),
+        lengths_(count_lengths(padded)),
+        bound_(best_simple_bound(lengths_, capacity)),
+        packing_(pack_best_fit_decreasing(padded, capacity)) {}
+
+  [[nodiscard]] std::int64_t lower_cells() const { return round_up(bound_.cells, step_); }
+  [[nodiscard]] std::int64_t upper_cells() const {
+    return round_up(std::int64_t{packing_.num_cells}, step_);
+  }
+  // No number of rows is left between bound and packing, or only ones that leave cells empty.
+  [[nodiscard]] bool closed() const {
+    return lower_cells() == upper_cells() || lower_cells() > num_samples();
+  }
+  // The most cells that would save a row multiple, or make all cells nonempty.
+  [[nodiscard]] std::int64_t target_cells() const {
+    return std::min(upper_cells() - step_, num_samples() / step_ * step_);
+  }
+
+  void improve_bound(CellBound bound) {
+    if (bound.cells > bound_.cells) {
+      bound_ = std::move(bound);
+    }
+  }
+  void improve_packing(CellPacking packing) {
+    if (packing.num_cells < packing_.num_cells) {
+      packing_ = std::move(packing);
+    }
+  }
+
+  // Complete search for the target; decides it for few samples.
+  void search_target(std::int64_t max_nodes) {
+    ExactSearch search = search_packing(padded_, capacity_, target_cells(), max_nodes);
+    if (search.end == SearchEnd::kFound) {
+      improve_packing(std::move(*search.packing));
+    } else if (search.end == SearchEnd::kRefuted) {
+      improve_bound(refuted_cells_bound(target_cells(), max_nodes));
+    }
+  }
+
+  // Pool search for the target. Each `attempt` draws differently.
+  void search_target_with_pool(const PoolSearchLimits& limits, std::uint32_t attempt) {
+    std::optional<CellPacking> packing = search_with_pool(
+        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}
+    );
+    if (packing) {
+      improve_packing(std::move(*packing));
+    }
+  }
+
+  [[nodiscard]] std::int64_t num_samples() const {
+    return static_cast<std::int64_t>(padded_.size());
+  }
+  [[nodiscard]] const std::vector<LengthCount>& lengths() const { return lengths_; }
+  [[nodiscard]] const CellBound& bound() const { return bound_; }
+  [[nodiscard]] const CellPacking& packing() const { return packing_; }
+
+ private:
+  const PaddedLengths& padded_;
+  std::int64_t capacity_;
+  std::int64_t step_;
+  std::vector<LengthCount> lengths_;
+  CellBound bound_;
+  CellPacking packing_;
+};
+
+// From cheap to dear, for one target after the other; ends when the bracket is closed, or when the
+// whole effort has neither reached the target nor refuted it.
+void close_bracket(
+    RowBracket& bracket,
+    const PaddedLengths& padded,
+    std::int64_t capacity,
+    const PackingEffort& effort
+) {
+  if (bracket.closed()) {
+    return;
+  }
+  const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
+  bracket.improve_bound(best_step_bound(bracket.lengths(), capacity));
+  if (bracket.closed()) {
+    return;
+  }
+  bracket.improve_packing(
+      pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
+  );
+  while (!bracket.closed()) {
+    const std::int64_t target = bracket.target_cells();
+    const auto undecided = [&] { return !bracket.closed() && bracket.target_cells() == target; };
+    if (padded.size() <= kMaxSearchedSamples) {
+      bracket.search_target(effort.max_search_nodes);
+    }
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps / 4}, 0);
+    }
+    if (undecided()) {
+      bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+    }
+    if (undecided()) {
+      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps}, 1);
+    }
+    if (undecided() && best_lambda > 1) {
+      bracket.search_target_with_pool({1, effort.max_pool_steps}, 2);
+    }
+    if (undecided()) {
+      return;
+    }
+  }
+}
+
+void check_sizes(const PaddedLengths& padded, std::int64_t capacity, int dp, int row_multiple) {
+  RP_CHECK(
+      dp >= 1 && row_multiple >= 1 && capacity >= 1, ErrorCode::kNumberOutOfRange,
+      "dp is {}, row multiple {}, capacity {}: each must be at least 1", dp, row_multiple, capacity
+  );
+  const std::size_t num_samples = padded.size();
+  RP_CHECK(
+      num_samples >= static_cast<std::size_t>(dp), ErrorCode::kFewerSamplesThanRanks,
+      "{} samples for dp = {}: every DP slot needs one in each row; {} padding samples would do",
+      num_samples, dp,
+      round_up(static_cast<std::int64_t>(num_samples), std::int64_t{dp} * row_multiple) -
+          static_cast<std::int64_t>(num_samples)
+  );
+}
+
+}  // namespace
+
+PackedRows pack_rows(
+    const PaddedLengths& padded,
+    std::int64_t capacity,
+    int dp,
+    int row_multiple,
+    const PackingEffort& effort
+) {
+  check_sizes(padded, capacity, dp, row_multiple);
+  const std::int64_t step = std::int64_t{dp} * row_multiple;
+  RowBracket bracket{padded, capacity, step};
+  close_bracket(bracket, padded, capacity, effort);
+
+  // One sample a cell always fits, so the next multiple of the step above N is enough cells; no
+  // fewer padding samples help, because the cells must grow by whole steps.
+  const std::int64_t num_padding = round_up(bracket.num_samples(), step) - bracket.num_samples();
+  RP_CHECK(
+      bracket.lower_cells() <= bracket.num_samples(), ErrorCode::kNonemptyCellsImpossible,
+      "{} samples need {} rows of {} cells (row multiple {}), more cells than samples; {} padding "
+      "samples would do",
+      bracket.num_samples(), bracket.lower_cells() / dp, dp, row_multiple, num_padding
+  );
+  RP_CHECK(
+      bracket.upper_cells() <= bracket.num_samples(), ErrorCode::kNonemptyCellsImpossible,
+      "no packing of {} samples into {} rows of {} cells (row multiple {}) was found, and more "
+      "rows leave cells empty; {} padding samples would do",
+      bracket.num_samples(), bracket.target_cells() / dp, dp, row_multiple, num_padding
+  );
+
+  PackedRows packed;
+  const int num_rows = static_cast<int>(bracket.upper_cells() / dp);
+  packed.layout = spread_over_rows(bracket.packing(), padded, num_rows, dp);
+  packed.certificate.num_rows = num_rows;
+  packed.certificate.lower_bound_rows = static_cast<int>(bracket.lower_cells() / dp);
+  packed.certificate.status = bracket.lower_cells() == bracket.upper_cells()
+                                  ? RowStatus::kCertified
+                                  : RowStatus::kBestKnown;
+  packed.certificate.bound = bracket.bound();
+  return packed;
+}
+
+}  // namespace routepack

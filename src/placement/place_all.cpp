@@ -1,0 +1,128 @@
+#include "placement/place_all.hpp"
+
+#include <omp.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/checked.hpp"
+
+namespace routepack {
+namespace {
+
+constexpr int kMaxExperts = 65536;  // slots travel as u16
+
+std::span<const std::int64_t> demand_of(const PlacementProblem& problem, MoeLayer layer) {
+  const auto num_experts = static_cast<std::size_t>(problem.num_experts);
+  return problem.demand.subspan(layer.offset() * num_experts, num_experts);
+}
+
+void check_sizes(const PlacementProblem& problem) {
+  RP_CHECK(
+      problem.num_layers >= 0, ErrorCode::kNumberOutOfRange,
+      "num_layers is {}, it cannot be negative", problem.num_layers
+  );
+  RP_CHECK(
+      problem.num_experts >= 1 && problem.num_experts <= kMaxExperts, ErrorCode::kNumberOutOfRange,
+      "num_experts is {}, allowed are 1 to {}", problem.num_experts, kMaxExperts
+  );
+  RP_CHECK(
+      problem.ep >= 1, ErrorCode::kNumberOutOfRange, "ep is {}, it must be at least 1", problem.ep
+  );
+  RP_CHECK(
+      problem.num_experts % problem.ep == 0, ErrorCode::kExpertsNotDivisible,
+      "{} experts are no multiple of ep = {}", problem.num_experts, problem.ep
+  );
+  const std::size_t entries =
+      static_cast<std::size_t>(problem.num_layers) * static_cast<std::size_t>(problem.num_experts);
+  RP_CHECK(
+      problem.demand.size() == entries, ErrorCode::kFileMalformed,
+      "the demand has {} entries, {} layers of {} experts need {}", problem.demand.size(),
+      problem.num_layers, problem.num_experts, entries
+  );
+}
+
+void check_demand(std::span<const std::int64_t> demand, MoeLayer layer) {
+  std::int64_t total = 0;
+  for (const ExpertId expert : ids<ExpertId>(demand.size())) {
+    const std::int64_t pairs = demand[expert.offset()];
+    RP_CHECK(
+        pairs >= 0, ErrorCode::kNumberOutOfRange,
+        "demand of expert {} at layer {} is {}, it cannot be negative", expert.value(),
+        layer.value(), pairs
+    );
+    RP_CHECK(
+        !__builtin_add_overflow(total, pairs, &total), ErrorCode::kNumberOutOfRange,
+        "demand of layer {} exceeds 64 bits at expert {}", layer.value(), expert.value()
+    );
+  }
+}
+
+}  // namespace
+
+void validate_problem(const PlacementProblem& problem) {
+  if (problem.num_layers == 0) {
+    return;  // a dense model: nothing to place, whatever the other sizes say
+  }
+  check_sizes(problem);
+  for (const MoeLayer layer : ids<MoeLayer>(problem.num_layers)) {
+    check_demand(demand_of(problem, layer), layer);
+  }
+  if (problem.current != nullptr) {
+    validate_placement(*problem.current, problem.num_layers, problem.num_experts);
+  }
+}
+
+std::vector<LayerResult> place_layers(
+    const PlacementProblem& problem,
+    const PlaceEffort& effort,
+    std::uint64_t seed,
+    MoeLayer first,
+    int stride
+) {
+  const int ahead = problem.num_layers - first.value();
+  const int count = ahead > 0 ? ceil_divide(ahead, stride) : 0;
+  std::vector<LayerResult> results(static_cast<std::size_t>(count));
+  std::vector<std::exception_ptr> errors(results.size());
+  const int threads = effort.num_threads > 0 ? effort.num_threads : omp_get_max_threads();
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (int dealt = 0; dealt < count; ++dealt) {
+    const auto place = static_cast<std::size_t>(dealt);
+    const MoeLayer layer{first.value() + dealt * stride};
+    try {  // no exception may leave a parallel region
+      results[place] = place_layer(
+          demand_of(problem, layer), problem.ep,
+          problem.current != nullptr ? &problem.current->layers[layer] : nullptr, effort,
+          Stream{seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())}
+      );
+    } catch (...) {
+      errors[place] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+  return results;
+}
+
+PlacementResult collect_layers(const PlacementProblem& problem, std::vector<LayerResult> layers) {
+  PlacementResult all;
+  all.placement.num_experts = problem.num_experts;
+  all.placement.ep = problem.ep;
+  for (LayerResult& layer : layers) {
+    all.placement.layers.push_back(std::move(layer.slots));
+    all.peak.push_back(layer.peak);
+    all.lower_bound.push_back(layer.lower_bound);
+  }
+  Placement before = problem.current != nullptr
+                         ? *problem.current
+                         : identity_placement(problem.num_layers, problem.num_experts, problem.ep);
+  before.ep = problem.ep;
+  all.moved_experts = count_moved_experts(before, all.placement);
+  return all;
+}
+
+}  // namespace routepack

@@ -1,0 +1,59 @@
+// One layer under search: which experts each EP rank holds, and the ranks' loads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "routepack/ids.hpp"
+#include "routepack/placement.hpp"
+
+namespace routepack {
+
+// EP rank of every expert of one layer; every rank holds the same number of experts.
+using RankOfExpert = IndexVector<ExpertId, EpRank>;
+
+[[nodiscard]] RankOfExpert ranks_of(const LayerPlacement& slots, int ep);
+
+// Experts whose EP rank differs between the two.
+[[nodiscard]] std::int64_t count_moved(const RankOfExpert& before, const RankOfExpert& after);
+
+// Invariant: the experts of a rank are sorted by demand, ties by id, both ascending.
+class RankState {
+ public:
+  // `demand` [E] pairs must outlive the state.
+  RankState(std::span<const std::int64_t> demand, RankOfExpert rank_of, int ep);
+
+  [[nodiscard]] int ep() const { return ep_; }
+  [[nodiscard]] int slots() const { return static_cast<int>(slots_); }
+  [[nodiscard]] std::int64_t load(EpRank rank) const { return load_[rank.offset()]; }
+  [[nodiscard]] std::int64_t demand(ExpertId expert) const { return demand_[expert.offset()]; }
+  [[nodiscard]] EpRank rank_of(ExpertId expert) const { return rank_of_[expert]; }
+  [[nodiscard]] const RankOfExpert& rank_of_experts() const { return rank_of_; }
+  // Of one rank, ascending: demand, and the experts in the same order.
+  [[nodiscard]] std::span<const std::int64_t> demands(EpRank rank) const {
+    return {sorted_demand_.data() + rank.offset() * slots_, slots_};
+  }
+  [[nodiscard]] std::span<const ExpertId> experts(EpRank rank) const {
+    return {sorted_expert_.data() + rank.offset() * slots_, slots_};
+  }
+  // Ties: the lower rank. O(ep).
+  [[nodiscard]] EpRank heaviest() const;
+  [[nodiscard]] std::int64_t peak() const { return load(heaviest()); }
+
+  // Two experts of different ranks change places. O(slots); its own inverse.
+  void swap(ExpertId a, ExpertId b);
+
+ private:
+  void replace(EpRank rank, ExpertId out, ExpertId in);
+
+  std::span<const std::int64_t> demand_;
+  int ep_;
+  std::size_t slots_;
+  RankOfExpert rank_of_;
+  std::vector<std::int64_t> load_;           // [ep]
+  std::vector<std::int64_t> sorted_demand_;  // [ep][slots]
+  std::vector<ExpertId> sorted_expert_;      // [ep][slots]
+};
+
+}  // namespace routepack

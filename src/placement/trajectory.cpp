@@ -1,0 +1,158 @@
+#include "placement/trajectory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "placement/bounds.hpp"
+#include "placement/descent.hpp"
+#include "placement/excess_descent.hpp"
+#include "placement/row_aware.hpp"
+#include "placement/row_refiner.hpp"
+
+namespace routepack {
+namespace {
+
+std::vector<std::int64_t> sum_blocks(const BlockDemand& demand) {
+  std::vector<std::int64_t> totals;
+  for (const ExpertId expert : ids<ExpertId>(demand.num_experts())) {
+    std::int64_t total = 0;
+    for (std::size_t block = 0; block < demand.stride(); ++block) {
+      total += demand.of(expert)[block];
+    }
+    totals.push_back(total);
+  }
+  return totals;
+}
+
+// Largest load of each block.
+std::vector<std::uint32_t> block_peaks(const BlockState& state) {
+  std::vector<std::uint32_t> peaks(state.demand().stride(), 0);
+  for (const EpRank rank : ids<EpRank>(state.ep())) {
+    for (std::size_t block = 0; block < peaks.size(); ++block) {
+      peaks[block] = std::max(peaks[block], state.loads(rank)[block]);
+    }
+  }
+  return peaks;
+}
+
+// Swaps of a falling price, each round asking for a little less than the one before. `gain`: what
+// the free placement saves; prices worth looking at lie below all of it and above a small part of
+// an expert's mean share.
+SwapPath follow_prices(
+    const BlockDemand& demand, const RankOfExpert& home, int ep, std::int64_t gain, SimdLevel simd
+) {
+  RowRefiner refiner{demand, home, ep, {home}, simd};
+  std::int64_t objective = refiner.sum_peaks();
+  constexpr int kPasses = 2;
+  const std::int64_t last = gain / (32 * std::ssize(home.values()));
+  for (std::int64_t price = gain; price > last; price = price * 3 / 4) {
+    refiner.set_price(price);
+    refiner.descend(kPasses);
+  }
+  SwapPath path;
+  std::int64_t moved = 0;
+  for (const PricedSwap& swap : refiner.swaps()) {
+    objective += swap.sum_change;
+    moved += swap.moves;
+    path.push_back({swap.out, swap.in, objective, moved});
+  }
+  return path;
+}
+
+// Swaps towards a target `percent` of the way from the free peaks to those of `home`; no more than
+// a third of the experts: with more, the free placement is near.
+SwapPath follow_target(
+    const BlockDemand& demand,
+    const RankOfExpert& home,
+    const RankOfExpert& free,
+    int ep,
+    std::uint32_t percent,
+    SimdLevel simd
+) {
+  std::vector<std::uint32_t> target = block_peaks({demand, free, ep});
+  const std::vector<std::uint32_t> present = block_peaks({demand, home, ep});
+  for (std::size_t block = 0; block < target.size(); ++block) {
+    if (present[block] > target[block]) {
+      const std::uint64_t above = present[block] - target[block];
+      target[block] += static_cast<std::uint32_t>(above * percent / 100);
+    }
+  }
+  ExcessDescent descent{demand, home, ep, std::move(target), simd};
+  const auto max_moved = static_cast<std::int64_t>(home.size() / 3);
+  SwapPath path;
+  while (descent.moved() < max_moved) {
+    const std::optional<PricedSwap> swap = descent.step();
+    if (!swap) {
+      break;
+    }
+    path.push_back({swap->out, swap->in, descent.state().sum_peaks(), descent.moved()});
+  }
+  return path;
+}
+
+}  // namespace
+
+SwapTrajectory peak_trajectory(
+    std::span<const std::int64_t> demand,
+    int ep,
+    const LayerPlacement& current,
+    const PlaceEffort& effort,
+    const Stream& stream
+) {
+  SwapTrajectory trajectory;
+  const RankOfExpert home = ranks_of(current, ep);
+  RankState state{demand, home, ep};
+  trajectory.objective = state.peak();
+  const std::int64_t bound = peak_lower_bound(demand, ep);
+  SwapPath path;
+  while (state.peak() > bound) {
+    const std::optional<ExpertSwap> swap = find_best_swap(state);
+    if (!swap) {
+      break;
+    }
+    state.swap(swap->out, swap->in);
+    path.push_back({swap->out, swap->in, state.peak(), count_moved(home, state.rank_of_experts())});
+  }
+  trajectory.paths.push_back(std::move(path));
+  LayerResult free = place_layer(demand, ep, &current, effort, stream);
+  trajectory.free_objective = free.peak;
+  trajectory.free_moved_experts = count_moved(home, ranks_of(free.slots, ep));
+  trajectory.free_slots = std::move(free.slots);
+  return trajectory;
+}
+
+SwapTrajectory row_trajectory(
+    std::span<const std::uint32_t> demand_by_expert_block,
+    int num_blocks,
+    int ep,
+    const LayerPlacement& current,
+    const PlaceEffort& effort,
+    const Stream& stream,
+    SimdLevel simd
+) {
+  const BlockDemand demand{demand_by_expert_block, num_blocks};
+  const RankOfExpert home = ranks_of(current, ep);
+  SwapTrajectory trajectory;
+  // Without a price: from here, or from the placement on the aggregate, whichever ends lower.
+  const LayerPlacement aggregate =
+      place_layer(sum_blocks(demand), ep, &current, effort, stream).slots;
+  RowAwareOptions options{.current = &current, .simd = simd};
+  RowAwareResult free = refine_layer(demand_by_expert_block, num_blocks, ep, current, options);
+  RowAwareResult other = refine_layer(demand_by_expert_block, num_blocks, ep, aggregate, options);
+  if (other.sum_peaks < free.sum_peaks) {
+    free = std::move(other);
+  }
+  trajectory.objective = BlockState{demand, home, ep}.sum_peaks();
+  const std::int64_t gain = trajectory.objective - free.sum_peaks;
+  trajectory.paths.push_back(follow_prices(demand, home, ep, gain, simd));
+  const RankOfExpert free_ranks = ranks_of(free.slots, ep);
+  for (const std::uint32_t percent : {0U, 30U}) {
+    trajectory.paths.push_back(follow_target(demand, home, free_ranks, ep, percent, simd));
+  }
+  trajectory.free_objective = free.sum_peaks;
+  trajectory.free_moved_experts = free.moved_experts;
+  trajectory.free_slots = std::move(free.slots);
+  return trajectory;
+}
+
+}  // namespace routepack

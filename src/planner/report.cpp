@@ -1,0 +1,76 @@
+#include "planner/report.hpp"
+
+#include "base/check.hpp"
+#include "base/digest.hpp"
+#include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "objective/evaluate.hpp"
+
+namespace routepack {
+
+PolicyMetrics measure_policy(
+    const WindowSlice& slice,
+    const PaddedLengths& padded,
+    const CellLayout& layout,
+    const Placement& placement,
+    const PlanOptions& options,
+    const Communicator& comm
+) {
+  const std::vector<std::int64_t> block_loads =
+      all_reduce_sum(sum_block_loads(slice, layout, placement, options.topology), comm);
+  return agree_on(
+      [&] {
+        return compute_metrics(
+            sum_cells(layout, padded), block_loads, slice.shape.num_moe_layers(), options.topology,
+            options.cost
+        );
+      },
+      comm
+  );
+}
+
+std::string digest_plan(const Plan& plan) {
+  DigestBuilder digest;
+  digest.add(plan.placement.layers.size());
+  for (const LayerPlacement& layer : plan.placement.layers) {
+    for (const SlotId slot : layer) {
+      digest.add(slot.value());
+    }
+  }
+  digest.add(plan.layout.num_rows);
+  for (const CellId cell : plan.layout.cell_of_sample) {
+    digest.add(cell.value());
+  }
+  digest.add(plan.objective.max_shard);
+  digest.add(plan.objective.sum_shards);
+  digest.add(plan.objective.max_row);
+  return to_hex(digest.finish());
+}
+
+void check_plan(const Plan& plan, const PaddedLengths& padded) {
+  const std::string fault = find_layout_fault(plan.layout, padded, plan.cost.capacity_tokens);
+  RP_ASSERT(light, fault.empty(), "{}", fault);
+  validate_placement(plan.placement, plan.window.num_moe_layers(), plan.window.num_experts);
+  RP_ASSERT(
+      light, plan.layout.num_rows == plan.rows.num_rows, "{} rows are laid out, {} certified",
+      plan.layout.num_rows, plan.rows.num_rows
+  );
+  RP_ASSERT(
+      light, plan.rows.num_rows % plan.row_multiple == 0, "{} rows, a multiple of {} is wanted",
+      plan.rows.num_rows, plan.row_multiple
+  );
+  constexpr double kRounding = 1e-9;
+  RP_ASSERT(
+      light,
+      plan.reorder.rows != plan.routepack.rows ||
+          plan.objective.max_shard <= plan.reorder.score.max_shard * (1.0 + kRounding),
+      "max_shard {} is worse than {} of reorder", plan.objective.max_shard,
+      plan.reorder.score.max_shard
+  );
+  RP_ASSERT(
+      light, plan.lower_bound <= plan.objective.max_shard * (1.0 + kRounding),
+      "the lower bound {} is above max_shard {}", plan.lower_bound, plan.objective.max_shard
+  );
+}
+
+}  // namespace routepack
