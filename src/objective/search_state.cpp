@@ -291,6 +291,16 @@ void SearchState::move_loads(SampleId sample, BlockId from, BlockId to) {
   }
 }
 
+void SearchState::order_cells() {
+  for (std::vector<SampleId>& samples : cells_) {
+    std::sort(samples.begin(), samples.end());
+    std::int32_t position = 0;
+    for (const SampleId sample : samples) {
+      position_[sample] = position++;
+    }
+  }
+}
+
 void SearchState::move_sample(SampleId sample, CellId from, CellId to) {
   std::vector<SampleId>& source = cells_[from];
   const std::int32_t hole = position_[sample];

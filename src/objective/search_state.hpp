@@ -57,6 +57,9 @@ class SearchState {
 
   // Replaces the layout: a rebuild from nothing.
   void reset(const CellLayout& layout);
+  // Moves leave the samples of a cell in an order that tells their history; this gives the order
+  // of a rebuild.
+  void order_cells();
 
  private:
   [[nodiscard]] std::int64_t energy_of(const SearchScore& score) const {
