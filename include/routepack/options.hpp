@@ -12,11 +12,11 @@ namespace routepack {
 
 struct SearchOptions {
   std::uint64_t seed = 1;
-  int num_chains = 0;           // P, population size; 0: chosen from the window's size
-  std::int64_t num_sweeps = 0;  // K, work budget of a chain; 0: chosen from the window's size
-  double time_limit_seconds =
-      0.0;              // 0: none. Counted from the start of the program or of make_plan
-  int num_threads = 0;  // a rank; 0: the node's cores divided by its ranks
+  int num_chains = 0;               // P, population size; 0: chosen from the window's size
+  std::int64_t num_sweeps = 0;      // K, work budget of a chain; 0: chosen from the window's size
+  double time_limit_seconds = 0.0;  // 0: none
+  double seconds_spent = 0.0;       // of the limit, before make_plan; the root's value counts
+  int num_threads = 0;              // a rank; 0: the node's cores divided by its ranks
 };
 
 // What moving experts costs (only with a current placement).

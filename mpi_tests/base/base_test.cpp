@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <limits>
 #include <set>
 #include <string>
 
 #include "base/checked.hpp"
 #include "base/digest.hpp"
+#include "base/process_time.hpp"
 #include "routepack/ids.hpp"
 
 namespace routepack {
@@ -50,6 +52,15 @@ TEST(Digest, MatchesXxh3ReferenceAndSeparatesBoundaries) {
   right.add_all(std::vector<int>{1, 2});
   right.add_all(std::vector<int>{3});
   EXPECT_NE(to_hex(left.finish()), to_hex(right.finish()));
+}
+
+TEST(ProcessTime, GrowsFromTheStartOfTheProcess) {
+  const double before = seconds_since_process_start();
+  EXPECT_GE(before, 0.0);
+  EXPECT_LT(before, 600.0);
+  timespec pause{0, 50'000'000};
+  nanosleep(&pause, nullptr);
+  EXPECT_GE(seconds_since_process_start(), before + 0.03);  // the start is known to 10 ms
 }
 
 TEST(IndexVector, IsIndexedByItsIdOnly) {

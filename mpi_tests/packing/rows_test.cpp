@@ -139,7 +139,9 @@ TEST(PackRows, SaysHowManyPaddingSamplesWouldDo) {
   caught = catch_error([] { (void)pack({900, 900, 900, 900, 900, 900}, 1000, 2, 4); });
   EXPECT_EQ(caught.code, "NONEMPTY_CELLS_IMPOSSIBLE");
   EXPECT_THAT(caught.text, ::testing::HasSubstr("2 padding samples would do"));
-  EXPECT_EQ(catch_error([] { (void)pack({}, 10, 1); }).code, "FEWER_SAMPLES_THAN_RANKS");
+  caught = catch_error([] { (void)pack({}, 10, 4, 2); });
+  EXPECT_EQ(caught.code, "FEWER_SAMPLES_THAN_RANKS");
+  EXPECT_THAT(caught.text, ::testing::HasSubstr(" 8 padding samples would do"));
   EXPECT_EQ(catch_error([] { (void)pack({1}, 10, 0); }).code, "NUMBER_OUT_OF_RANGE");
   EXPECT_EQ(catch_error([] { (void)pack({1}, 10, 1, 0); }).code, "NUMBER_OUT_OF_RANGE");
 }

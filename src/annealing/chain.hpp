@@ -39,12 +39,8 @@ class Chain {
       SimdLevel simd
   );
 
-  // A copy of the parent's state that goes on under its own id, as if built from its layout: a
-  // copy that travels to another MPI rank is built so.
-  Chain(ChainId id, const Chain& parent) : Chain(parent) {
-    id_ = id;
-    state_.order_cells();
-  }
+  // A copy of the parent's state that goes on under its own id.
+  Chain(ChainId id, const Chain& parent) : Chain(parent) { id_ = id; }
 
   [[nodiscard]] ChainId id() const { return id_; }
   [[nodiscard]] std::int64_t energy() const { return state_.energy(); }

@@ -286,4 +286,10 @@ void Population::restart_from(const CellLayout& layout) {
   restart_families();
 }
 
+void Population::start_over(const CellLayout& layout) {
+  restart_from(layout);
+  best_layout_ = layout;
+  best_score_ = SearchState(*problem_, layout, options_.simd).score();
+}
+
 }  // namespace routepack

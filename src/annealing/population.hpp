@@ -73,8 +73,10 @@ class Population {
   // Collective. Another problem with the same samples and cells (a new placement): every chain and
   // the archive keep their layouts, their costs are new.
   void rebase(const SearchProblem& problem);
-  // Collective. All chains continue from one layout, each a family of its own.
+  // All chains continue from one layout, each a family of its own; the archive stays.
   void restart_from(const CellLayout& layout);
+  // The same, and the archive holds that layout alone.
+  void start_over(const CellLayout& layout);
 
   // Proposals of a sweep: a fixed number a sample.
   [[nodiscard]] static std::int64_t moves_per_sweep(const SearchProblem& problem);

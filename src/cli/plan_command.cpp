@@ -1,6 +1,7 @@
 // `routepack plan`: window in, plan file and policy table out.
 #include <fmt/format.h>
 
+#include "base/process_time.hpp"
 #include "cli/command.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/plan_table.hpp"
@@ -38,7 +39,7 @@ PlanRequest request_of(const OptionValues& values, bool checks_output) {
 }
 
 void run_plan(const OptionValues& values, const Communicator& comm) {
-  const PlanRequest request = agree_on([&] { return request_of(values, comm.is_root()); }, comm);
+  PlanRequest request = agree_on([&] { return request_of(values, comm.is_root()); }, comm);
   const Log log(request.verbosity, comm.is_root());
   const WindowSlice slice = load_window(request.window, comm);
   ProgressPrinter printer(
@@ -47,6 +48,7 @@ void run_plan(const OptionValues& values, const Communicator& comm) {
   const PlanObserver observer{
       [&printer](const SearchProgress& progress) { printer.show(progress); },
       [&log](const std::string& line) { log.detail("{}", line); }};
+  request.options.search.seconds_spent = seconds_since_process_start();
   const Plan plan = make_plan(slice, request.options, comm.get(), observer);
   agree_on(
       [&] {

@@ -23,16 +23,13 @@ void SearchState::reset(const CellLayout& layout) {
   const auto num_blocks = static_cast<std::size_t>(problem_->num_blocks());
   const auto num_stages = static_cast<std::size_t>(problem_->num_stages);
   cells_ = samples_by_cell(layout);
-  position_ = IndexVector<SampleId, std::int32_t>{layout.cell_of_sample.size(), 0};
   tokens_ = IndexVector<CellId, std::int64_t>{num_cells, 0};
   cell_attention_.assign(num_stages * num_cells, 0);
   routed_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
   loads_.assign(num_blocks * stride_, 0);
   for (const CellId cell : ids<CellId>(num_cells)) {
-    std::int32_t position = 0;
     const BlockId block = problem_->block_of(cell);
     for (const SampleId sample : cells_[cell]) {
-      position_[sample] = position++;
       tokens_[cell] += problem_->lengths[sample];
       routed_[block] += problem_->routed_pairs[sample];
       for (std::size_t stage = 0; stage < num_stages; ++stage) {
@@ -291,24 +288,12 @@ void SearchState::move_loads(SampleId sample, BlockId from, BlockId to) {
   }
 }
 
-void SearchState::order_cells() {
-  for (std::vector<SampleId>& samples : cells_) {
-    std::sort(samples.begin(), samples.end());
-    std::int32_t position = 0;
-    for (const SampleId sample : samples) {
-      position_[sample] = position++;
-    }
-  }
-}
-
 void SearchState::move_sample(SampleId sample, CellId from, CellId to) {
+  // Kept ascending: the lists are then a function of the layout, and so is every later proposal.
   std::vector<SampleId>& source = cells_[from];
-  const std::int32_t hole = position_[sample];
-  source[static_cast<std::size_t>(hole)] = source.back();
-  position_[source.back()] = hole;
-  source.pop_back();
-  position_[sample] = static_cast<std::int32_t>(cells_[to].size());
-  cells_[to].push_back(sample);
+  source.erase(std::ranges::lower_bound(source, sample));
+  std::vector<SampleId>& target = cells_[to];
+  target.insert(std::ranges::lower_bound(target, sample), sample);
   layout_.cell_of_sample[sample] = to;
   tokens_[from] -= problem_->lengths[sample];
   tokens_[to] += problem_->lengths[sample];

@@ -45,6 +45,7 @@ class SearchState {
   [[nodiscard]] const SearchScore& score() const { return score_; }
   [[nodiscard]] const CellLayout& layout() const { return layout_; }
   [[nodiscard]] const SearchProblem& problem() const { return *problem_; }
+  // Ascending.
   [[nodiscard]] std::span<const SampleId> samples_of(CellId cell) const { return cells_[cell]; }
   [[nodiscard]] std::int64_t tokens_of(CellId cell) const { return tokens_[cell]; }
   [[nodiscard]] std::int64_t block_cost(BlockId block) const {
@@ -57,9 +58,6 @@ class SearchState {
 
   // Replaces the layout: a rebuild from nothing.
   void reset(const CellLayout& layout);
-  // Moves leave the samples of a cell in an order that tells their history; this gives the order
-  // of a rebuild.
-  void order_cells();
 
  private:
   [[nodiscard]] std::int64_t energy_of(const SearchScore& score) const {
@@ -103,7 +101,6 @@ class SearchState {
   std::size_t stride_;  // loads of a block: ep * padded layers
   CellLayout layout_;
   IndexVector<CellId, std::vector<SampleId>> cells_;
-  IndexVector<SampleId, std::int32_t> position_;  // of a sample in its cell's list
   IndexVector<CellId, std::int64_t> tokens_;
   std::vector<std::int64_t> cell_attention_;      // [stages][cells]
   IndexVector<BlockId, std::int64_t> attention_;  // Σ_stages max over the block's cells

@@ -14,13 +14,14 @@ bool repair_capacity_in_place(
     CellContents& contents, std::int64_t capacity_tokens, std::int64_t max_exchanges
 );
 
-// Takes work from the cells most above their target to those most below: moves of a sample,
-// exchanges of one for one and of one for two, each lowering the larger excess of its two cells.
-// Keeps the capacity, never empties a cell, and raises no cell above `max_work`.
 struct LevelingGoal {
   IndexVector<CellId, std::int64_t> target_work;
-  std::int64_t max_work = 0;
+  std::int64_t max_work = 0;  // no cell is raised above it
 };
+
+// Takes work from the cells most above their target to those most below: moves of a sample,
+// exchanges of one for one and of one for two, each lowering the larger excess of its two cells.
+// Keeps the capacity and never empties a cell.
 void level_work_in_place(
     CellContents& contents,
     std::int64_t capacity_tokens,

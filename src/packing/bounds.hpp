@@ -9,10 +9,9 @@
 //   u_l2            u of l2
 //   f2              n = floor(C/λ): w = 2·floor(x/λ) below C/2, n at C/2, 2·(n - floor((C-x)/λ))
 //                   above, s = 2·n; 0 < λ <= C/2 (Carlier, Clautiaux, Moukrim)
-//   l2_steps        l2, but w = step(x) for λ <= x < 2λ and C - step(C-x) for C-2λ < x <= C-λ,
-//   where
-//                   step is nondecreasing and step(x) <= x: weights[j] for the last j with
-//                   lengths[j] <= x, else 0; s = C; 0 < λ <= C/4
+//   l2_steps        l2, but w = step(x) for λ <= x < 2λ, and C - step(C-x) for C-2λ < x <= C-λ;
+//                   step(x) <= x, nondecreasing: weights[j] for the last j with lengths[j] <= x,
+//                   else 0; s = C; 0 < λ <= C/4
 //   weights         w = weights[j] for the last j with lengths[j] <= x, else 0; s = scale. Valid
 //                   where no multiset of `lengths` with sum <= C weighs more than the scale
 //   search          cells - 1 cells were refuted by a complete search of at most `parts` nodes

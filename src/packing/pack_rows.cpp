@@ -132,18 +132,22 @@ void close_bracket(
   }
 }
 
+// One sample a cell always fits, so enough samples for the next whole number of rows are enough; no
+// fewer help, because the cells grow by whole rows.
+std::int64_t count_padding_samples(std::size_t num_samples, int dp, int row_multiple) {
+  const auto present = static_cast<std::int64_t>(num_samples);
+  return round_up(std::max(present, std::int64_t{1}), std::int64_t{dp} * row_multiple) - present;
+}
+
 void check_sizes(const PaddedLengths& padded, std::int64_t capacity, int dp, int row_multiple) {
   RP_CHECK(
       dp >= 1 && row_multiple >= 1 && capacity >= 1, ErrorCode::kNumberOutOfRange,
       "dp is {}, row multiple {}, capacity {}: each must be at least 1", dp, row_multiple, capacity
   );
-  const std::size_t num_samples = padded.size();
   RP_CHECK(
-      num_samples >= static_cast<std::size_t>(dp), ErrorCode::kFewerSamplesThanRanks,
+      padded.size() >= static_cast<std::size_t>(dp), ErrorCode::kFewerSamplesThanRanks,
       "{} samples for dp = {}: every DP slot needs one in each row; {} padding samples would do",
-      num_samples, dp,
-      round_up(static_cast<std::int64_t>(num_samples), std::int64_t{dp} * row_multiple) -
-          static_cast<std::int64_t>(num_samples)
+      padded.size(), dp, count_padding_samples(padded.size(), dp, row_multiple)
   );
 }
 
@@ -161,9 +165,7 @@ PackedRows pack_rows(
   RowBracket bracket{padded, capacity, step};
   close_bracket(bracket, padded, capacity, effort);
 
-  // One sample a cell always fits, so the next multiple of the step above N is enough cells; no
-  // fewer padding samples help, because the cells must grow by whole steps.
-  const std::int64_t num_padding = round_up(bracket.num_samples(), step) - bracket.num_samples();
+  const std::int64_t num_padding = count_padding_samples(padded.size(), dp, row_multiple);
   RP_CHECK(
       bracket.lower_cells() <= bracket.num_samples(), ErrorCode::kNonemptyCellsImpossible,
       "{} samples need {} rows of {} cells (row multiple {}), more cells than samples; {} padding "

@@ -142,8 +142,8 @@ std::vector<MigrationChoice> choose_migrations(
 std::vector<std::int64_t> front_budgets(const Placement& current) {
   const std::int64_t all = std::int64_t{current.num_experts} * std::ssize(current.layers.values());
   std::vector<std::int64_t> budgets;
-  for (const std::int64_t percent : {0, 1, 2, 5, 10, 25, 100}) {
-    budgets.push_back(all * percent / 100);
+  for (const double fraction : kFrontFractions) {
+    budgets.push_back(static_cast<std::int64_t>(fraction * static_cast<double>(all) + 1e-9));
   }
   return budgets;
 }

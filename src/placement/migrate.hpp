@@ -1,6 +1,7 @@
 // Which swaps of which layers a budget of moved experts buys.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -28,7 +29,10 @@ struct MigrationChoice {
     std::span<const std::int64_t> budgets
 );
 
-// Budgets of 0, 1, 2, 5, 10, 25 and 100 % of all (layer, expert) pairs, rounded down.
+// The limits on moving that a front shows, as shares of all (layer, expert) pairs.
+inline constexpr std::array<double, 7> kFrontFractions = {0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0};
+
+// The same as numbers of experts, rounded down.
 [[nodiscard]] std::vector<std::int64_t> front_budgets(const Placement& current);
 
 }  // namespace routepack

@@ -1,10 +1,8 @@
 #include "planner/block_demand.hpp"
 
-#include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "base/checked.hpp"
-#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
 namespace routepack {
@@ -44,59 +42,22 @@ std::vector<std::uint32_t> sum_layer(
 
 }  // namespace
 
-Placement refine_placement(
+std::vector<LayerBlocks> reduce_block_demand(
     const WindowSlice& slice,
     const CellLayout& layout,
-    const Placement& placement,
     const Topology& topology,
-    const RowAwareOptions& options,
-    int num_threads,
     const Communicator& comm
 ) {
-  const int num_layers = slice.shape.num_moe_layers();
-  const int ranks = comm.num_mpi_ranks();
-  const int num_blocks = layout.num_rows * topology.edp();
-  const auto experts = static_cast<std::size_t>(placement.num_experts);
-  std::vector<MoeLayer> mine;
-  std::vector<std::vector<std::uint32_t>> demand;
-  for (const MoeLayer layer : ids<MoeLayer>(num_layers)) {
-    const int owner = layer.value() % ranks;
+  std::vector<LayerBlocks> mine;
+  for (const MoeLayer layer : ids<MoeLayer>(slice.shape.num_moe_layers())) {
+    const int owner = layer.value() % comm.num_mpi_ranks();
     std::vector<std::uint32_t> sums =
         reduce_sum(sum_layer(slice, layout, topology, layer), owner, comm);
     if (owner == comm.mpi_rank()) {
-      mine.push_back(layer);
-      demand.push_back(std::move(sums));
+      mine.push_back({layer, std::move(sums)});
     }
   }
-  std::vector<std::uint16_t> slots(mine.size() * experts);
-  agree_on(
-      [&] {
-        const auto count = static_cast<std::int32_t>(mine.size());
-#pragma omp parallel for schedule(static) num_threads(num_threads)
-        for (std::int32_t n = 0; n < count; ++n) {
-          const auto at = static_cast<std::size_t>(n);
-          const RowAwareResult refined = refine_layer(
-              demand[at], num_blocks, topology.ep, placement.layers[mine[at]], options
-          );
-          for (const ExpertId expert : ids<ExpertId>(experts)) {
-            slots[at * experts + expert.offset()] =
-                static_cast<std::uint16_t>(refined.slots[expert].value());
-          }
-        }
-      },
-      comm
-  );
-  const std::vector<std::uint16_t> all = all_gather(slots, comm);
-  Placement refined = placement;
-  std::size_t next = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (int layer = rank; layer < num_layers; layer += ranks) {
-      for (const ExpertId expert : ids<ExpertId>(experts)) {
-        refined.layers[MoeLayer{layer}][expert] = SlotId{static_cast<std::int32_t>(all[next++])};
-      }
-    }
-  }
-  return refined;
+  return mine;
 }
 
 }  // namespace routepack

@@ -1,25 +1,29 @@
-// Row-aware placement over all ranks: with the layout fixed, every rank refines its layers.
+// Demand by (layer, expert, block) for a fixed layout, each layer's on the rank that places it.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "comm/communicator.hpp"
-#include "placement/row_aware.hpp"
+#include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
-#include "routepack/placement.hpp"
 #include "routepack/topology.hpp"
 #include "routepack/window.hpp"
 
 namespace routepack {
 
-// Collective. Re-places the experts of every layer for the peaks of the (row, shard) blocks that
-// `layout` makes: demand by (layer, expert, block) is reduced to the layer's rank, refined there
-// (layers round-robin over ranks, then over threads), and the slots are gathered.
-[[nodiscard]] Placement refine_placement(
+// One layer of the whole window: [E, blocks padded with zeros to a multiple of 16] pairs, where
+// block = row * edp + shard.
+struct LayerBlocks {
+  MoeLayer layer;
+  std::vector<std::uint32_t> demand;
+};
+
+// Collective. The layers of this rank (l mod ranks = rank), ascending.
+[[nodiscard]] std::vector<LayerBlocks> reduce_block_demand(
     const WindowSlice& slice,
     const CellLayout& layout,
-    const Placement& placement,
     const Topology& topology,
-    const RowAwareOptions& options,
-    int num_threads,
     const Communicator& comm
 );
 

@@ -32,6 +32,11 @@ void validate_options(const PlanOptions& options, const WindowShape& window) {
         options.topology.ep
     );
     validate_placement(*options.current_placement, window.num_moe_layers(), window.num_experts);
+  } else {
+    RP_CHECK(
+        options.migration.max_moved_fraction >= 1.0 && options.migration.cost_per_expert <= 0.0,
+        ErrorCode::kUsage, "a limit or price on moving experts needs the current placement"
+    );
   }
 }
 
@@ -75,6 +80,9 @@ Plan make_plan(
   const PlacementProblem placement_problem{
       demand, slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep, current};
   const PlacementResult placed = place_experts(placement_problem, {}, options.search.seed, comm);
+  const MigrationTerms terms = migration_terms(options, slice.shape);
+  const Placement aggregate =
+      terms.is_free ? placed.placement : migration_for_demand(demand, *current, options, terms);
   log(fmt::format("placement layers={} experts={}", placed.peak.size(), slice.shape.num_experts));
 
   // 3. Rows: the fewest, with their proof
@@ -101,7 +109,7 @@ Plan make_plan(
   const ShardBound bound =
       max_shard_lower_bound(padded, placed.lower_bound.values(), options.topology, options.cost);
   const SearchOutput found = search_plan(
-      {slice, options, padded, placed.placement, first_fit.layout, rows.layout, bound.max_shard},
+      {slice, options, padded, terms, aggregate, first_fit.layout, rows.layout, bound.max_shard},
       observer, comm
   );
 
@@ -116,7 +124,8 @@ Plan make_plan(
   plan.row_multiple = options.row_multiple;
   plan.pad_multiple = options.pad_multiple;
   plan.search = found.search;
-  plan.time_limited = found.time_limited;
+  plan.time_limited = found.search.time_limit_seconds > 0.0;
+  plan.migration_front = found.front;
   plan.rows = rows.certificate;
   plan.placement = found.placement;
   plan.layout = found.layout;
@@ -128,7 +137,7 @@ Plan make_plan(
       first_fit.layout,
       identity_placement(slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep)
   );
-  plan.reorder = measure(first_fit.layout, placed.placement);
+  plan.reorder = measure(first_fit.layout, aggregate);
   plan.routepack = measure(plan.layout, plan.placement);
   plan.objective = plan.routepack.score;
   plan.lower_bound = bound.max_shard;

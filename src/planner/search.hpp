@@ -1,11 +1,13 @@
 // The search of a plan: annealing the layout and re-placing the experts for it, in turns.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
-#include "packing/pack_rows.hpp"
+#include "packing/lengths.hpp"
+#include "planner/migration.hpp"
 #include "routepack/options.hpp"
+#include "routepack/plan.hpp"
 #include "routepack/planner.hpp"
 
 namespace routepack {
@@ -13,8 +15,9 @@ namespace routepack {
 struct SearchInput {
   const WindowSlice& slice;
   const PlanOptions& options;
-  const IndexVector<SampleId, std::int64_t>& padded_lengths;
-  const Placement& placement;   // of the aggregate demand
+  const PaddedLengths& padded;
+  const MigrationTerms& terms;
+  const Placement& placement;   // of the aggregate demand, within the terms
   const CellLayout& first_fit;  // a start too, where it has as many rows
   const CellLayout& packed;     // a feasible layout of the rows to use
   double lower_bound = 0.0;     // of max_shard, for reports
@@ -23,12 +26,12 @@ struct SearchInput {
 struct SearchOutput {
   Placement placement;
   CellLayout layout;
-  SearchOptions search;  // completed
-  bool time_limited = false;
-  double max_shard = 0.0;  // as the search saw it
+  SearchOptions search;               // completed, sweeps as done
+  std::vector<MigrationPoint> front;  // only with a current placement
 };
 
-// Collective. Never worse than `placement` with `first_fit` (where that has the rows of `packed`).
+// Collective. Never worse than `placement` with `first_fit` (where that has the rows of `packed`),
+// nor, with a current placement, than keeping that.
 [[nodiscard]] SearchOutput search_plan(
     const SearchInput& input, const PlanObserver& observer, const Communicator& comm
 );

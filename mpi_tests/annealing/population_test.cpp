@@ -1,0 +1,167 @@
+// The population over MPI: the same path and the same answer at any number of ranks and threads.
+#include "annealing/population.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/digest.hpp"
+#include "comm/agreement.hpp"
+#include "support/search_instance.hpp"
+
+namespace routepack {
+namespace {
+
+using testing::connect;
+using testing::InstanceShape;
+using testing::make_instance;
+using testing::SearchInstance;
+
+Digest digest_of_layout(const CellLayout& layout) {
+  DigestBuilder digest;
+  for (const CellId cell : layout.cell_of_sample) {
+    digest.add(cell.value());
+  }
+  return digest.finish();
+}
+
+struct Outcome {
+  SearchScore score;
+  Digest digest;
+};
+
+Outcome anneal(
+    const SearchInstance& instance,
+    int chains,
+    int threads,
+    SimdLevel simd,
+    const Communicator& comm
+) {
+  Population population(
+      instance.problem, [&](ChainId) { return instance.layout; }, {5, chains, threads, simd}, comm
+  );
+  const std::int64_t scale = population.mean_change();
+  const Stopwatch clock;
+  population.anneal({scale / 2, scale / 500, 12, 24, 0.0}, clock, {});
+  population.restart_from(population.best_layout());
+  population.anneal({scale / 10, scale / 500, 6, 9, 0.0}, clock, {});
+  return {population.best_score(), digest_of_layout(population.best_layout())};
+}
+
+// One chain after another in a single process gives the path that any distribution must follow.
+TEST(Population, IsTheSameAtAnyNumberOfRanksThreadsAndSimdLevels) {
+  const Communicator world(MPI_COMM_WORLD);
+  const Communicator alone(MPI_COMM_SELF);
+  for (const int chains : {1, 3, 8}) {
+    SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 11);
+    connect(instance, Topology{.dp = 4, .ep = 2});
+    const Outcome expected = anneal(instance, chains, 1, SimdLevel::kPortable, alone);
+    const Outcome together = anneal(instance, chains, 1, best_simd_level(), world);
+    const Outcome threaded = anneal(instance, chains, 2, best_simd_level(), world);
+    for (const Outcome& got : {together, threaded}) {
+      EXPECT_EQ(got.score, expected.score) << chains << " chains";
+      EXPECT_EQ(to_hex(got.digest), to_hex(expected.digest)) << chains << " chains";
+    }
+    agree_same(together.digest, "best layout", world);
+  }
+}
+
+TEST(Population, NeverLosesItsBestAndReportsARecount) {
+  const Communicator world(MPI_COMM_WORLD);
+  SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 12);
+  connect(instance, Topology{.dp = 4, .ep = 2});
+  const SearchState start(instance.problem, instance.layout, SimdLevel::kPortable);
+  Population population(
+      instance.problem, [&](ChainId) { return instance.layout; }, {5, 4, 1, best_simd_level()},
+      world
+  );
+  EXPECT_EQ(population.best_score(), start.score());
+  const std::int64_t scale = population.mean_change();
+  EXPECT_GT(scale, 0);
+  SearchScore before = population.best_score();
+  const Stopwatch clock;
+  for (int round = 0; round < 4; ++round) {
+    // Hotter than any start: the chains leave the best layout behind.
+    population.anneal({4 * scale, scale, 3, 6, 0.0}, clock, {});
+    EXPECT_LE(population.best_score(), before);
+    before = population.best_score();
+    const SearchState recount(instance.problem, population.best_layout(), SimdLevel::kPortable);
+    EXPECT_EQ(recount.score(), before);
+  }
+  population.anneal({scale / 5, scale / 500, 10, 40, 0.0}, clock, {});
+  EXPECT_LT(population.best_score(), start.score());
+}
+
+TEST(Population, RebaseKeepsLayoutsAndCountsThemAnew) {
+  const Communicator world(MPI_COMM_WORLD);
+  SearchInstance instance = make_instance({.num_samples = 40, .num_layers = 4}, 13);
+  connect(instance, Topology{.dp = 4, .ep = 2});
+  SearchInstance other = make_instance({.num_samples = 40, .num_layers = 4}, 13);
+  other.cost.expert_weight = 3.0;
+  connect(other, Topology{.dp = 4, .ep = 2});
+  Population population(
+      instance.problem, [&](ChainId) { return instance.layout; }, {1, 3, 1, best_simd_level()},
+      world
+  );
+  const Stopwatch clock;
+  population.anneal({1 << 20, 1 << 10, 4, 4, 0.0}, clock, {});
+  const CellLayout best = population.best_layout();
+  population.rebase(other.problem);
+  EXPECT_EQ(population.best_layout().cell_of_sample, best.cell_of_sample);
+  const SearchState recount(other.problem, best, SimdLevel::kPortable);
+  EXPECT_EQ(population.best_score(), recount.score());
+}
+
+TEST(Population, ADeadlineEndsARoundOnEveryRank) {
+  const Communicator world(MPI_COMM_WORLD);
+  SearchInstance instance = make_instance({}, 14);
+  connect(instance, Topology{.dp = 4, .ep = 2});
+  Population population(
+      instance.problem, [&](ChainId) { return instance.layout; }, {1, 2, 1, best_simd_level()},
+      world
+  );
+  const Stopwatch clock;
+  population.anneal({1 << 20, 1 << 10, 8, 0, 0.2}, clock, {});
+  EXPECT_GT(population.sweeps_done(), 8);
+  EXPECT_LT(clock.seconds(), 20.0);  // generous: machines are shared
+  const std::int64_t done = population.sweeps_done();
+  population.anneal({1 << 20, 1 << 10, 8, 0, 0.2}, clock, {});  // already over
+  EXPECT_EQ(population.sweeps_done(), done);
+}
+
+// Ranks 0 … n-1 hold chains in blocks; whatever resampling asks for, counts stay level.
+TEST(LevelOwners, MovesAsFewChainsAsLevelCountsNeed) {
+  testing::Draws draws{9};
+  for (int trial = 0; trial < 300; ++trial) {
+    const int chains = 1 + static_cast<int>(draws.below(20));
+    const int ranks = 1 + static_cast<int>(draws.below(6));
+    const ChainOwners owners = deal_chains(chains, ranks);
+    IndexVector<ChainId, ChainId> parents{static_cast<std::size_t>(chains)};
+    for (ChainId& parent : parents) {
+      parent = ChainId{static_cast<std::int32_t>(draws.below(chains))};
+    }
+    const ChainOwners after = level_owners(parents, owners, ranks);
+    std::vector<int> with_parent(static_cast<std::size_t>(ranks), 0);
+    std::vector<int> held(static_cast<std::size_t>(ranks), 0);
+    int moved = 0;
+    for (const ChainId chain : ids<ChainId>(chains)) {
+      ++with_parent[static_cast<std::size_t>(owners[parents[chain]])];
+      ++held[static_cast<std::size_t>(after[chain])];
+      moved += after[chain] != owners[parents[chain]] ? 1 : 0;
+    }
+    int surplus = 0;  // above the ceiling, or above the floor once the extras are taken
+    const int floor = chains / ranks;
+    int extras = chains % ranks;
+    for (const int count : with_parent) {
+      const int keeps_extra = count > floor && extras > 0 ? 1 : 0;
+      extras -= keeps_extra;
+      surplus += std::max(0, count - floor - keeps_extra);
+    }
+    EXPECT_EQ(moved, surplus);
+    for (const int count : held) {
+      EXPECT_GE(count, floor);
+      EXPECT_LE(count, floor + 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace routepack

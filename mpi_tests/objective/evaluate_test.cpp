@@ -1,0 +1,112 @@
+#include "objective/evaluate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "objective/bound.hpp"
+#include "placement/bounds.hpp"
+#include "support/expect_error.hpp"
+#include "support/search_instance.hpp"
+
+namespace routepack {
+namespace {
+
+// Two samples, two cells, one shard of two DP slots, two experts on two EP ranks, one layer.
+TEST(ComputeMetrics, FollowsTheCostModelByHand) {
+  const Topology topology{.dp = 2, .ep = 2};
+  const CostModel cost{10, {{"kda", 2.0, 0.0}, {"full", 1.0, 4.0}}, 0.5};
+  const CellLayout layout{1, 2, IndexVector<SampleId, CellId>{{CellId{0}, CellId{1}}}};
+  WindowSlice slice;
+  slice.shape = {2, {0}, 1, 2, 1, ""};
+  slice.lengths = {10, 5};
+  slice.demand = {7, 3, 1, 4};  // [sample][expert]
+  const IndexVector<SampleId, std::int64_t> padded{slice.lengths};
+  const PolicyMetrics metrics = compute_metrics(
+      sum_cells(layout, padded),
+      sum_block_loads(slice, layout, identity_placement(1, 2, 2), topology), 1, topology, cost
+  );
+  // kda: max(2·1, 2·½) = 2; full: max(1 + 4, ½ + 1) = 5. Experts: ½·max(8, 7)/10 = 0.4.
+  EXPECT_DOUBLE_EQ(metrics.attention, 7.0);
+  EXPECT_DOUBLE_EQ(metrics.ep_peak_sum, 0.4);
+  EXPECT_DOUBLE_EQ(metrics.score.max_shard, 7.4);
+  EXPECT_DOUBLE_EQ(metrics.score.sum_shards, 7.4);
+  EXPECT_DOUBLE_EQ(metrics.score.max_row, 7.4);
+  EXPECT_DOUBLE_EQ(metrics.tail_peak, 0.8);
+  EXPECT_DOUBLE_EQ(metrics.ep_balance_efficiency, 7.5 / 8.0);
+  EXPECT_DOUBLE_EQ(metrics.cv_global, 0.5 / 7.5);
+  EXPECT_EQ(metrics.rows, 1);
+}
+
+TEST(ComputeMetrics, DenseWindowsHaveNoExpertCost) {
+  const Topology topology{.dp = 2, .ep = 1};
+  const CellLayout layout{1, 2, IndexVector<SampleId, CellId>{{CellId{0}, CellId{1}}}};
+  const IndexVector<SampleId, std::int64_t> padded{{4, 8}};
+  const PolicyMetrics metrics =
+      compute_metrics(sum_cells(layout, padded), {}, 0, topology, {8, {{"full", 1.0, 0.0}}, 1.0});
+  EXPECT_DOUBLE_EQ(metrics.score.max_shard, 1.0);
+  EXPECT_DOUBLE_EQ(metrics.score.sum_shards, 1.5);
+  EXPECT_EQ(metrics.ep_balance_efficiency, 1.0);
+}
+
+TEST(SumCells, SquaresThatDoNotFitAreRefused) {
+  const CellLayout layout{1, 1, IndexVector<SampleId, CellId>{1U}};
+  const IndexVector<SampleId, std::int64_t> padded{1U, std::int64_t{1} << 33U};
+  testing::expect_error(ErrorCode::kNumberOutOfRange, "squared length", [&] {
+    (void)sum_cells(layout, padded);
+  });
+}
+
+// The bound against every layout of tiny windows, under many placements of their experts.
+TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
+  for (std::uint32_t key = 0; key < 30; ++key) {
+    const Topology topology =
+        key % 2 == 0 ? Topology{.dp = 2, .ep = 2} : Topology{.dp = 2, .ep = 2, .tp = 2};
+    testing::InstanceShape shape{
+        .num_samples = 6, .num_layers = 2, .num_experts = 4, .topology = topology};
+    testing::SearchInstance instance = testing::make_instance(shape, key);
+    const IndexVector<SampleId, std::int64_t> padded{instance.window.lengths};
+    std::vector<std::int64_t> peak_bounds;
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      std::vector<std::int64_t> total(4, 0);
+      for (std::size_t sample = 0; sample < 6; ++sample) {
+        for (std::size_t expert = 0; expert < 4; ++expert) {
+          total[expert] += instance.window.demand[(sample * 2 + layer) * 4 + expert];
+        }
+      }
+      peak_bounds.push_back(peak_lower_bound(total, 2));
+    }
+    const double bound =
+        max_shard_lower_bound(padded, peak_bounds, topology, instance.cost).max_shard;
+    double best = 1e300;
+    CellLayout layout{2, 2, IndexVector<SampleId, CellId>{6U}};
+    const LayerPlacement orders[] = {
+        LayerPlacement{{SlotId{0}, SlotId{1}, SlotId{2}, SlotId{3}}},
+        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{1}, SlotId{3}}},
+        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{3}, SlotId{1}}}};
+    for (int code = 0; code < 4096; ++code) {  // 4 cells, 6 samples
+      for (int sample = 0; sample < 6; ++sample) {
+        layout.cell_of_sample[SampleId{sample}] = CellId{(code >> (2 * sample)) & 3};
+      }
+      if (!find_layout_fault(layout, padded, instance.cost.capacity_tokens).empty()) {
+        continue;
+      }
+      for (const LayerPlacement& first : orders) {
+        for (const LayerPlacement& second : orders) {
+          const Placement placement{4, 2, IndexVector<MoeLayer, LayerPlacement>{{first, second}}};
+          best = std::min(
+              best, compute_metrics(
+                        sum_cells(layout, padded),
+                        sum_block_loads(instance.window, layout, placement, topology), 2, topology,
+                        instance.cost
+                    )
+                        .score.max_shard
+          );
+        }
+      }
+    }
+    EXPECT_LE(bound, best * (1.0 + 1e-12)) << "key " << key;
+    EXPECT_GT(bound, 0.5 * best) << "key " << key;  // and it says something
+  }
+}
+
+}  // namespace
+}  // namespace routepack

@@ -1,0 +1,135 @@
+// The incremental evaluation against a rebuild, and against the costs that plans report.
+#include "objective/search_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include "annealing/moves.hpp"
+#include "objective/evaluate.hpp"
+#include "support/search_instance.hpp"
+
+namespace routepack {
+namespace {
+
+using testing::connect;
+using testing::InstanceShape;
+using testing::make_instance;
+using testing::SearchInstance;
+
+std::vector<InstanceShape> shapes() {
+  return {
+      {},                                                           // two shards
+      {.topology = {.dp = 2, .ep = 2}},                             // one shard
+      {.num_layers = 20, .topology = {.dp = 8, .ep = 2}},           // four shards, two groups
+      {.num_layers = 33, .topology = {.dp = 4, .ep = 8, .tp = 4}},  // two DP slots a shard
+      {.topology = {.dp = 3, .ep = 4, .tp = 4}},                    // a cell a block
+      {.stages = {{"kda", 20.0, 0.0}, {"mla", 3.0, 9.0}}},          // two stages
+      {.stages = {}},                                               // experts alone
+      {.wide = true},
+      {.num_samples = 12, .max_length = 2000, .wide = true},
+  };
+}
+
+TEST(SearchState, EqualsARebuildAfterEveryMove) {
+  std::uint32_t key = 0;
+  for (const InstanceShape& shape : shapes()) {
+    SCOPED_TRACE(key);
+    SearchInstance instance = make_instance(shape, key);
+    connect(instance, shape.topology);
+    const MoveProposer proposer(instance.problem);
+    const Stream random{key++, Purpose::kTests, 0};
+    SearchState state(instance.problem, instance.layout, best_simd_level());
+    int applied = 0;
+    for (std::uint64_t number = 0; number < 3000; ++number) {
+      const std::optional<Move> move = proposer.propose(random.at(0, number), state);
+      if (!move) {
+        continue;
+      }
+      const Outcome outcome = state.evaluate(*move, INT64_MAX);
+      if (outcome.rejected) {
+        continue;
+      }
+      state.apply(*move, outcome);
+      ++applied;
+      const SearchState rebuilt(instance.problem, state.layout(), SimdLevel::kPortable);
+      ASSERT_EQ(state.score(), rebuilt.score()) << "move " << number;
+      ASSERT_EQ(state.score(), outcome.score);
+      ASSERT_EQ(
+          find_layout_fault(
+              state.layout(), instance.problem.lengths, instance.problem.capacity_tokens
+          ),
+          ""
+      );
+    }
+    EXPECT_GT(applied, 100);
+  }
+}
+
+TEST(SearchState, ALimitNeverChangesADecision) {
+  std::uint32_t key = 100;
+  for (const InstanceShape& shape : shapes()) {
+    SCOPED_TRACE(key);
+    SearchInstance instance = make_instance(shape, key);
+    connect(instance, shape.topology);
+    const MoveProposer proposer(instance.problem);
+    const Stream random{key++, Purpose::kTests, 0};
+    SearchState state(instance.problem, instance.layout, best_simd_level());
+    int limited = 0;
+    for (std::uint64_t number = 0; number < 3000; ++number) {
+      const Block block = random.at(0, number);
+      const std::optional<Move> move = proposer.propose(block, state);
+      if (!move) {
+        continue;
+      }
+      const Outcome free = state.evaluate(*move, INT64_MAX);
+      if (free.rejected) {
+        continue;
+      }
+      // From far below to far above the present energy, the outcome itself included.
+      const std::int64_t energy = state.energy();
+      const std::int64_t limits[] = {
+          free.energy, free.energy - 1, energy, energy - energy / 100,
+          energy + energy / 1000 * static_cast<std::int64_t>(block.below(3, 20))};
+      for (const std::int64_t limit : limits) {
+        const Outcome outcome = state.evaluate(*move, limit);
+        ASSERT_EQ(outcome.rejected, free.energy > limit) << "move " << number;
+        limited += outcome.rejected ? 1 : 0;
+        if (!outcome.rejected) {
+          ASSERT_EQ(outcome.score, free.score);
+        }
+      }
+      if (free.energy <= energy) {
+        state.apply(*move, free);
+      }
+    }
+    EXPECT_GT(limited, 100);
+  }
+}
+
+TEST(SearchState, ScoresAreTheReportedCosts) {
+  std::uint32_t key = 200;
+  for (const InstanceShape& shape : shapes()) {
+    SCOPED_TRACE(key);
+    SearchInstance instance = make_instance(shape, key++);
+    connect(instance, shape.topology);
+    const SearchState state(instance.problem, instance.layout, SimdLevel::kPortable);
+    const Placement placement =
+        identity_placement(shape.num_layers, shape.num_experts, shape.topology.ep);
+    const PolicyMetrics metrics = compute_metrics(
+        sum_cells(instance.layout, instance.problem.lengths),
+        sum_block_loads(instance.window, instance.layout, placement, shape.topology),
+        shape.num_layers, shape.topology, instance.cost
+    );
+    const double units = instance.problem.units_per_cost;
+    EXPECT_NEAR(
+        static_cast<double>(state.score().max_shard) / units, metrics.score.max_shard,
+        1e-9 * metrics.score.max_shard
+    );
+    EXPECT_NEAR(
+        static_cast<double>(state.score().sum_shards) / units, metrics.score.sum_shards,
+        1e-9 * metrics.score.sum_shards
+    );
+  }
+}
+
+}  // namespace
+}  // namespace routepack
