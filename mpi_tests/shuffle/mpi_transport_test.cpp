@@ -99,16 +99,17 @@ TEST_P(TransportTest, CutsLargeSlicesIntoMessages) {
 // a round that the waiting rank never enters. All recover, and old slices meet no new receive.
 TEST_P(TransportTest, RecoversFromAMissingSlice) {
   const int last = num_ranks() - 1;
-  for (int repetition = 0; repetition < 3; ++repetition) {
+  for (int repetition = 0; repetition < 2; ++repetition) {
     const std::uint64_t serial = transport_->control().next_serial();
     Exchange exchange = make_exchange(0, [](int, int) { return 300000; });
     if (rank() == last) {
       std::erase_if(exchange.sends, [](const SendSlice& slice) { return slice.peer == 0; });
     }
     transport_->begin(RoundId{serial, 0}, exchange.sends, exchange.receives);
+    MPI_Barrier(MPI_COMM_WORLD);  // on a busy machine a rank may come late without a fault
     const auto start = std::chrono::steady_clock::now();
     std::optional<ExchangeFault> fault =
-        transport_->finish(Deadline::after(rank() == 0 ? 0.1 : 60.0));
+        transport_->finish(Deadline::after(rank() == 0 ? 0.5 : 60.0));
     if (rank() == 0 && num_ranks() > 1) {
       EXPECT_TRUE(fault.has_value());
       EXPECT_EQ(fault->peer, last);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
@@ -21,6 +22,17 @@ namespace {
 
 constexpr double kMaxSize = 1e6;
 constexpr double kMegabyte = 1e6;
+
+struct NamedFault {
+  std::string_view name;
+  FaultKind kind = FaultKind::kFlip;
+  double delay_deadlines = 0.0;  // how late, in deadlines of a round
+};
+constexpr std::array<NamedFault, 5> kFaults = {
+    NamedFault{"flip", FaultKind::kFlip, 0.0}, NamedFault{"drop", FaultKind::kDrop, 0.0},
+    NamedFault{"delay", FaultKind::kDelay, 1.3},   // late for its round, in time to agree
+    NamedFault{"stall", FaultKind::kDelay, 20.0},  // too late for everything: the job ends
+    NamedFault{"die", FaultKind::kDie, 0.0}};
 
 struct CheckOptions {
   StateShape shape;
@@ -61,29 +73,28 @@ StateShape read_shape(const OptionValues& values) {
 void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
   const std::size_t at = text.find('@');
   const std::string kind = text.substr(0, at);
-  constexpr std::array kNames = {"flip", "drop", "delay", "die"};
-  constexpr std::array kKinds = {
-      FaultKind::kFlip, FaultKind::kDrop, FaultKind::kDelay, FaultKind::kDie};
-  const auto found = std::find(kNames.begin(), kNames.end(), kind);
+  const auto found = std::find_if(kFaults.begin(), kFaults.end(), [&](const NamedFault& named) {
+    return named.name == kind;
+  });
   RP_CHECK(
-      found != kNames.end() || kind == "mismatch", ErrorCode::kUsage,
-      "--fault {}: expected flip, drop, delay, mismatch or die, and @ROUND", text
+      found != kFaults.end() || kind == "mismatch", ErrorCode::kUsage,
+      "--fault {}: expected flip, drop, delay, stall, mismatch or die, and @ROUND", text
   );
   RP_CHECK(
       num_ranks > 1, ErrorCode::kUsage, "--fault {}: nothing travels with a single rank", text
   );
   options.fault_text = text;
-  options.mismatch = found == kNames.end();
+  options.mismatch = found == kFaults.end();
   if (options.mismatch) {
     return;
   }
   Fault fault;
-  fault.kind = kKinds[static_cast<std::size_t>(found - kNames.begin())];
+  fault.kind = found->kind;
   fault.rank = num_ranks - 1;
   fault.round = at == std::string::npos
                     ? 0
                     : parse_integer(text.substr(at + 1), 0, kMaxSize, "the round of --fault");
-  fault.delay_seconds = 1.3 * options.shuffle.deadline_seconds;
+  fault.delay_seconds = found->delay_deadlines * options.shuffle.deadline_seconds;
   fault.choice = options.shape.seed * 2654435761U;
   options.fault = fault;
 }
@@ -336,8 +347,8 @@ std::vector<Option> check_options() {
        .help = "a transaction a layer, in the memory of one layer"},
       {.name = "fault",
        .value_name = "KIND@ROUND",
-       .help = "what goes wrong at the last rank: flip, drop, delay, die, or mismatch (another "
-               "placement)"}};
+       .help = "what goes wrong at the last rank: flip, drop, delay, stall, die, or mismatch "
+               "(another placement)"}};
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ ShuffleReport apply_placement(
       make_announcement(table, target, registry, transport, options), agreement_deadline(options)
   );
   if (announcements.empty()) {
-    lose_contact(control, options, "telling the placements");
+    lose_contact(control, options, missing_agreement("telling the placements"));
   }
   const StateLayout layout = read_announcements(announcements, table.placement);
   const std::vector<Move> moves = make_moves(layout, table.placement, target);

@@ -7,7 +7,7 @@
 namespace routepack {
 namespace {
 
-constexpr std::size_t kBufferAlignment = 64;
+constexpr std::align_val_t kBufferAlignment{64};
 
 class HostEngine : public CopyEngine {
  public:
@@ -19,10 +19,10 @@ class HostEngine : public CopyEngine {
     if (bytes == 0) {
       return nullptr;
     }
-    const std::align_val_t alignment{kBufferAlignment};
-    auto* memory =
-        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), alignment));
-    return {memory, [alignment](std::byte* buffer) { ::operator delete(buffer, alignment); }};
+    void* memory = ::operator new(static_cast<std::size_t>(bytes), kBufferAlignment);
+    return {static_cast<std::byte*>(memory), [](std::byte* buffer) {
+              ::operator delete(buffer, kBufferAlignment);
+            }};
   }
 
   void pack(std::span<const PackJob> jobs) override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <thread>
 
 #include "base/check.hpp"
@@ -16,6 +17,19 @@ constexpr std::int64_t kMaxMessageBytes = std::int64_t{64} << 20U;
 constexpr int kMaxTag = 0x7fff;  // MPI promises no more
 
 int tag_of(const RoundId& id) { return static_cast<int>(id.round & kMaxTag); }
+
+// MPI's text; the code may only say that one of the statuses has it.
+std::string describe_error(int code, std::span<const MPI_Status> statuses) {
+  for (const MPI_Status& status : statuses) {
+    if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
+      code = status.MPI_ERROR;
+    }
+  }
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
 
 MPI_Comm duplicate(MPI_Comm parent) {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -120,18 +134,14 @@ bool MpiTransport::test_posted(std::string& error) {
     return true;
   }
   finished_.resize(requests_.size());
+  statuses_.resize(requests_.size());
   int num_finished = 0;
-  std::vector<MPI_Status> statuses(requests_.size());
   const int code = MPI_Testsome(
       static_cast<int>(requests_.size()), requests_.data(), &num_finished, finished_.data(),
-      statuses.data()
+      statuses_.data()
   );
   if (code != MPI_SUCCESS) {
-    std::array<char, MPI_MAX_ERROR_STRING> text{};
-    int length = 0;
-    const int first = code == MPI_ERR_IN_STATUS ? statuses[0].MPI_ERROR : code;
-    MPI_Error_string(first, text.data(), &length);
-    error.assign(text.data(), static_cast<std::size_t>(length));
+    error = describe_error(code, {statuses_.data(), static_cast<std::size_t>(num_finished)});
     return false;
   }
   if (num_finished > 0) {  // finished requests have become MPI_REQUEST_NULL
@@ -182,7 +192,6 @@ std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
         return describe_missing(false);
       }
     }
-    std::this_thread::yield();
   }
   for (const Bounced& bounced : bounced_) {
     engine_->from_host(bounced.slice.data, bounced.host, bounced.slice.bytes);

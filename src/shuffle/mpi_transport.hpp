@@ -59,6 +59,7 @@ class MpiTransport : public Transport {
   std::vector<MPI_Request> requests_;
   std::vector<Posted> posted_;  // of each request
   std::vector<int> finished_;   // scratch of MPI_Testsome
+  std::vector<MPI_Status> statuses_;
   std::vector<Bounced> bounced_;
   std::shared_ptr<std::byte> bounce_buffer_;
   std::int64_t bounce_bytes_ = 0;

@@ -41,7 +41,8 @@ class Transaction {
         serial_(context.transport.control().next_serial()) {}
 
   void prepare();
-  void agree_on_plan();
+  // Empty when every rank has its buffers; otherwise what one of them lacks.
+  [[nodiscard]] std::string agree_on_plan();
   void stage();
   // Empty when all ranks have staged and checked everything; otherwise the fault, the same text on
   // all ranks, and the transport is usable again.
@@ -81,7 +82,7 @@ void Transaction::note(std::int64_t round, std::string text, std::int64_t waited
 
 bool Transaction::agree_min(std::span<std::int64_t> words, const char* where) {
   if (!control_.all_reduce_min(words, agreement_deadline(context_.options))) {
-    lose_contact(control_, context_.options, where);
+    lose_contact(control_, context_.options, missing_agreement(where));
   }
   return words[0] == 1;
 }
@@ -104,7 +105,7 @@ void Transaction::prepare() {
 }
 
 // All hashes are equal iff the minimum of h equals the maximum, which is ~min(~h).
-void Transaction::agree_on_plan() {
+std::string Transaction::agree_on_plan() {
   const auto high = static_cast<std::int64_t>(plan_.high);
   const auto low = static_cast<std::int64_t>(plan_.low);
   std::array<std::int64_t, 5> words{fault_ ? 0 : 1, high, low, ~high, ~low};
@@ -113,9 +114,7 @@ void Transaction::agree_on_plan() {
       words[1] == ~words[3] && words[2] == ~words[4], ErrorCode::kPlanDisagreement,
       "the ranks computed different moves from the same placements and layouts; nothing has moved"
   );
-  if (!ready) {
-    throw Error(ErrorCode::kTransferFailed, gather_first_fault() + "; nothing has moved");
-  }
+  return ready ? std::string{} : gather_first_fault();
 }
 
 std::string Transaction::tensor_in(const PairStream& stream, std::int64_t round) const {
@@ -231,7 +230,7 @@ std::string Transaction::gather_first_fault() {
   const std::vector<std::vector<std::byte>> all =
       control_.all_gather(writer.take(), agreement_deadline(context_.options));
   if (all.empty()) {
-    lose_contact(control_, context_.options, "naming the fault");
+    lose_contact(control_, context_.options, missing_agreement("naming the fault"));
   }
   std::optional<LocalFault> first;
   for (const std::vector<std::byte>& bytes : all) {
@@ -253,7 +252,7 @@ std::string Transaction::agree_staged() {
   const std::string text = gather_first_fault();
   if (words[1] == 0 &&
       !context_.transport.recover(staging_->buffers(), agreement_deadline(context_.options))) {
-    lose_contact(control_, context_.options, "ending what was in flight after: " + text);
+    lose_contact(control_, context_.options, "cannot end what is in flight after: " + text);
   }
   return text;
 }
@@ -279,7 +278,9 @@ std::string Transaction::commit(const std::vector<MoeLayer>& layers) {
   try {
     staging_->commit();
   } catch (const std::exception& error) {  // after the agreement there is no way back
-    lose_contact(control_, context_.options, fmt::format("committing: {}", error.what()));
+    lose_contact(
+        control_, context_.options, fmt::format("cannot complete the commit: {}", error.what())
+    );
   }
   const std::string derived = rebuild_derived(layers);
   if (!derived.empty()) {
@@ -301,9 +302,11 @@ TransactionOutcome run_transaction(
 ) {
   Transaction transaction{context, streams, plan, report};
   transaction.prepare();
-  transaction.agree_on_plan();
-  transaction.stage();
-  const std::string fault = transaction.agree_staged();
+  std::string fault = transaction.agree_on_plan();
+  if (fault.empty()) {
+    transaction.stage();
+    fault = transaction.agree_staged();
+  }
   if (!fault.empty()) {
     return TransactionOutcome{false, fault};
   }
@@ -316,14 +319,16 @@ Deadline agreement_deadline(const ShuffleOptions& options) {
   );
 }
 
-void lose_contact(Control& control, const ShuffleOptions& options, const std::string& where) {
-  const std::string reason = fmt::format(
-      "rank {} gives up while {}: no agreement within its deadline", control.rank(), where
-  );
+std::string missing_agreement(const char* where) {
+  return fmt::format("{}: no agreement within the deadline", where);
+}
+
+void lose_contact(Control& control, const ShuffleOptions& options, const std::string& reason) {
+  const std::string text = fmt::format("rank {} gives up: {}", control.rank(), reason);
   if (options.on_lost_contact) {
-    options.on_lost_contact(reason);
+    options.on_lost_contact(text);
   }
-  control.lose_contact(reason);
+  control.lose_contact(text);
   std::terminate();  // unreachable; compilers forget [[noreturn]] in a virtual call
 }
 

@@ -45,9 +45,12 @@ struct TransactionOutcome {
 // How long an agreement may take.
 [[nodiscard]] Deadline agreement_deadline(const ShuffleOptions& options);
 
-// Ends the job: an agreement of all ranks did not come within its deadline.
+// The reason that an agreement did not come.
+[[nodiscard]] std::string missing_agreement(const char* where);
+
+// Ends the job: there is no way to go on together.
 [[noreturn]] void lose_contact(
-    Control& control, const ShuffleOptions& options, const std::string& where
+    Control& control, const ShuffleOptions& options, const std::string& reason
 );
 
 }  // namespace routepack

@@ -1,0 +1,105 @@
+// Runs `routepack shuffle-check` under mpirun: clean moves, every fault, wrong usage.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "support/temp_folder.hpp"
+
+namespace routepack {
+namespace {
+
+using testing::read_file;
+using testing::TempFolder;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(int num_ranks, const std::string& arguments) {
+  const TempFolder folder;
+  const std::string command = std::string(ROUTEPACK_MPIEXEC) + " -n " + std::to_string(num_ranks) +
+                              " " + ROUTEPACK_PROGRAM + " shuffle-check " + arguments + " >" +
+                              folder.file("out") + " 2>" + folder.file("err");
+  const int status = std::system(command.c_str());
+  return {
+      WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.file("out")),
+      read_file(folder.file("err"))};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr const char* kSizes =
+    " --layers 2 --experts 12 --hidden 48 --ffn 20 --round-bytes 4096 --seed 5";
+
+TEST(ShuffleCheck, VerifiesEveryByteAtSeveralShapes) {
+  for (const auto& [ranks, shape] :
+       {std::pair{1, "--ep 1"}, {3, "--ep 3"}, {4, "--ep 2 --edp 2"}}) {
+    for (const char* mode : {"", " --per-layer --repeat 2"}) {
+      const Outcome outcome = run(ranks, std::string(shape) + kSizes + mode);
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      for (const char* part : {"moved: 12 of 24 experts", " GB/s", "high water", "verdict: ok"}) {
+        EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
+      }
+    }
+  }
+}
+
+TEST(ShuffleCheck, SaysAfterAFaultThatTheWeightsAreUnchanged) {
+  for (const auto& [fault, code] :
+       {std::pair{"flip@1", "TRANSFER_FAILED"},
+        {"drop@1", "TRANSFER_FAILED"},
+        {"delay@1", "TRANSFER_FAILED"},
+        {"mismatch", "PLAN_DISAGREEMENT"}}) {
+    const Outcome outcome = run(3, std::string("--ep 3 --deadline 0.5 --fault ") + fault + kSizes);
+    EXPECT_EQ(outcome.status, 4) << fault;
+    EXPECT_TRUE(contains(outcome.out, "the weights are unchanged on all ranks")) << outcome.out;
+    EXPECT_TRUE(contains(outcome.err, std::string("routepack: error [") + code)) << outcome.err;
+    EXPECT_FALSE(contains(outcome.out, "verdict: ok"));
+  }
+}
+
+TEST(ShuffleCheck, PerLayerSaysWhichLayersHaveMoved) {
+  const Outcome outcome =
+      run(2, std::string("--ep 2 --per-layer --deadline 0.5 --fault flip@0") + kSizes);
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_TRUE(contains(outcome.err, "layers at the new placement: none")) << outcome.err;
+}
+
+TEST(ShuffleCheck, ADeadRankEndsTheJob) {
+  const Outcome outcome = run(2, std::string("--ep 2 --deadline 0.5 --fault die@0") + kSizes);
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_FALSE(contains(outcome.out, "verdict: ok"));
+}
+
+// Not even the agreement comes: each rank says what its memory holds, and the job ends.
+TEST(ShuffleCheck, ASilentRankEndsTheJobWithTheWeightsUnchanged) {
+  const Outcome outcome = run(3, std::string("--ep 3 --deadline 0.4 --fault stall@1") + kSizes);
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_TRUE(
+      contains(outcome.err, "the weights of rank 0 are unchanged") ||
+      contains(outcome.err, "the weights of rank 1 are unchanged")
+  ) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "no agreement within the deadline")) << outcome.err;
+}
+
+TEST(ShuffleCheck, RefusesWrongUsage) {
+  for (const char* arguments :
+       {"--ep 3 --layers 1 --experts 6 --hidden 4 --ffn 4",  // 2 ranks
+        "--ep 2 --layers 1 --experts 5 --hidden 4 --ffn 4", "--ep 2 --layers 1 --experts 6",
+        "--ep 2 --layers 1 --experts 6 --hidden 4 --ffn 4 --fault melt@1",
+        "--ep 2 --layers 1 --experts 6 --hidden 4 --ffn 4 --fault flip@99",
+        "--ep 2 --model no-such-model"}) {
+    const Outcome outcome = run(2, arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.err, "routepack: error [")) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace routepack
