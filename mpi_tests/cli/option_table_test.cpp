@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cli/command.hpp"
 #include "cli/plan_options.hpp"
 #include "support/expect_error.hpp"

@@ -197,8 +197,7 @@ class Check {
     if (all.empty()) {
       print_own_bytes(before, target);
       control.lose_contact(fmt::format(
-          "rank {} gives up while telling that its bytes are right: no agreement within its "
-          "deadline",
+          "rank {} gives up: telling that its bytes are right: no agreement within the deadline",
           comm_.mpi_rank()
       ));
     }
