@@ -53,7 +53,7 @@ enter_namespaces() {
   local spaces=(setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc)
   ((EUID == 0)) || spaces+=(--user --map-root-user)
   local refusal
-  refusal=$("${spaces[@]}" bash -c 'mount -t tmpfs none /mnt && ip link add rp-a type veth peer name rp-b' 2>&1) \
+  refusal=$("${spaces[@]}" bash -c 'mount -t tmpfs none /run && ip link add rp-a type veth peer name rp-b' 2>&1) \
     || skip "no namespaces with a network of their own (${refusal:-CAP_SYS_ADMIN and CAP_NET_ADMIN are needed})"
   local folder child='' status=0
   folder=$(mktemp -d)
@@ -79,7 +79,8 @@ fail() {
 # Hosts rp1 … rp3 on a bridge; mpirun runs outside of them, at .254. (A host that has the address of
 # mpirun's own would be started without the agent, in no namespace.)
 make_hosts() {
-  mkdir -p /run/netns && mount -t tmpfs none /run/netns && ip link set lo up \
+  # A private /run: ip keeps the names of namespaces in it.
+  mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up \
     && ip link add rp-bridge type bridge && ip address add "$subnet.254/24" dev rp-bridge \
     && ip link set rp-bridge up || return 1
   local host

@@ -1,6 +1,6 @@
 // Where sums take another order, training changes by rounding alone: experts that move with eight
 // experts a token, samples that are packed into other rows, another EP x EDP. The same bound in
-// units of roundoff holds for float and for double, nine orders of magnitude apart: what differs
+// units of roundoff holds for float and for double, 2^29 apart: what differs
 // is rounding and nothing else.
 #include <gtest/gtest.h>
 
