@@ -54,7 +54,6 @@ TEST_F(RoundingTest, SamplesInOtherRows) {
 TEST_F(RoundingTest, ExpertsAndSamplesInMidRun) {
   const Script both{moves().placements, other_rows().rows, {}};
   expect_rounding_alone<SinglePrecision>(8, both);
-  expect_rounding_alone<DoublePrecision>(8, both);
 }
 
 // One rank alone is the reference: it sends nothing.
