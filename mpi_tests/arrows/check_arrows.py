@@ -33,6 +33,7 @@ ALLOWED = {
 EXCEPTIONS = [
     ("io/synth/*", ["random"]),
     ("annealing/exchange*", ["comm"]),
+    ("annealing/population*", ["comm"]),
     ("placement/gather*", ["comm"]),
 ]
 

@@ -7,7 +7,7 @@
 
 namespace routepack {
 
-std::vector<MigrationPoint> PlanSearch::trace_front(double spent) {
+std::vector<MigrationPoint> PlanSearch::trace_front(double share) {
   phase_ = "front";
   const Placement& current = *input_.options.current_placement;
   const CellLayout start = layout_;
@@ -26,9 +26,7 @@ std::vector<MigrationPoint> PlanSearch::trace_front(double spent) {
     population_.rebase(point->problem());
     population_.start_over(start);
     held = std::move(point);
-    const double share = (1.0 - spent) / static_cast<double>(choices.size());
-    const double begin = spent + share * static_cast<double>(n);
-    anneal({begin + share, 0.02, 8}, begin);
+    anneal({1.0 / static_cast<double>(choices.size()), 0.02, 8}, share);
     const SearchScore score = population_.best_score();
     // Moving less than allowed is allowed, so the front never rises.
     lowest = std::min(lowest, cost_of(score));

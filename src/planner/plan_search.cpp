@@ -13,9 +13,16 @@
 namespace routepack {
 namespace {
 
-// A placement made for an early layout, then a long warm anneal under it, beats a long anneal
-// under the aggregate placement by far.
-constexpr std::array<Turn, 3> kTurns = {{{0.25, 0.3, 24}, {0.75, 0.3, 48}, {1.0, 0.05, 24}}};
+// Explorations: from a start of its own each, a short anneal under the aggregate placement, a
+// placement for the layout, a short anneal under that. Which placement the search ends in is
+// decided here, and matters more than how long it then anneals.
+constexpr int kNumExplorations = 4;
+constexpr double kExploreShare = 0.05;
+constexpr double kSettleShare = 0.03;
+constexpr Turn kExplore = {kExploreShare, 0.3, 12};
+constexpr Turn kSettle = {kSettleShare, 0.05, 12};
+// Then, in what is left, from the best of them.
+constexpr std::array<Turn, 2> kTurns = {{{0.5, 0.3, 32}, {0.5, 0.05, 24}}};
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
 
@@ -88,31 +95,63 @@ PlanSearch::Placed PlanSearch::place(Placement placement) const {
   );
 }
 
-void PlanSearch::run_turns(double share) {
-  double spent = 0.0;
-  for (Turn turn : kTurns) {
-    turn.budget_end *= share;
-    anneal(turn, spent);
-    spent = turn.budget_end;
-    layout_ = population_.best_layout();
-    offer(place_for_layout());
-    phase_ = "re-anneal";
+void PlanSearch::explore(double share) {
+  const Placement aggregate = placed_->placement();
+  Placed best;
+  SearchScore best_score;
+  CellLayout best_layout;
+  for (int number = 0; number < kNumExplorations; ++number) {
+    move_to(place(aggregate));
+    // The start that the population had counts as the first exploration's.
+    population_.start_over(
+        number == 0 ? layout_ : make_start(input_, placed_->problem(), ChainId{number})
+    );
+    anneal(kExplore, share);
+    improve_placement();
+    anneal(kSettle, share);
+    if (best == nullptr || population_.best_score() < best_score) {
+      best_score = population_.best_score();
+      best_layout = population_.best_layout();
+      best = place(placed_->placement());
+    }
   }
+  move_to(std::move(best));
+  layout_ = std::move(best_layout);
+  population_.start_over(layout_);
 }
 
-void PlanSearch::anneal(const Turn& turn, double begin) {
+void PlanSearch::run_turns(double share) {
+  explore(share);
+  phase_ = "anneal";
+  const double left = 1.0 - kNumExplorations * (kExploreShare + kSettleShare);
+  for (const Turn& turn : kTurns) {
+    anneal({turn.budget * left, turn.heat, turn.num_stages}, share);
+    improve_placement();
+  }
+  layout_ = population_.best_layout();
+}
+
+// The population's problem is that of placed_, so the old one goes last.
+void PlanSearch::move_to(Placed placed) {
+  population_.rebase(placed->problem());
+  placed_ = std::move(placed);
+}
+
+void PlanSearch::anneal(const Turn& turn, double share) {
+  const double begin = spent_;
+  spent_ += turn.budget * share;
   Round round;
   round.first_temperature = static_cast<std::int64_t>(range_.first * turn.heat * scale_);
   round.last_temperature =
       std::min(round.first_temperature, static_cast<std::int64_t>(range_.last * scale_));
   round.num_stages = turn.num_stages;
   const auto sweeps = static_cast<double>(search_.num_sweeps);
-  round.num_sweeps = static_cast<std::int64_t>(turn.budget_end * sweeps) -
-                     static_cast<std::int64_t>(begin * sweeps);
+  round.num_sweeps =
+      static_cast<std::int64_t>(spent_ * sweeps) - static_cast<std::int64_t>(begin * sweeps);
   if (search_.time_limit_seconds > 0.0) {
     const double usable = search_.time_limit_seconds * (1.0 - kShareAfterSearch) -
                           input_.options.search.seconds_spent - placing_seconds_;
-    round.deadline_seconds = std::max(1e-3, usable * turn.budget_end);
+    round.deadline_seconds = std::max(1e-3, usable * spent_);
   }
   population_.anneal(round, clock_, [this](const StageReport& stage) { tell(stage); });
 }
@@ -135,7 +174,7 @@ Placement PlanSearch::place_for_layout() {
   Placement placement = input_.terms.is_free
                             ? refine_placement(
                                   input_.slice, layout_, placed_->placement(), current,
-                                  options.topology, threads_, comm_
+                                  options.topology, search_.seed, threads_, comm_
                               )
                             : cheapest(
                                   migrations_for_layout(
@@ -149,10 +188,11 @@ Placement PlanSearch::place_for_layout() {
   return placement;
 }
 
-// Goes on with a placement under which the layout gains, also beyond the price of moving;
-// otherwise with the old one. All chains continue from the layout.
-void PlanSearch::offer(Placement placement) {
-  Placed offered = place(std::move(placement));
+// Goes on with a placement for the best layout if the layout gains, also beyond the price of
+// moving; otherwise with the old one. All chains continue from the layout.
+void PlanSearch::improve_placement() {
+  layout_ = population_.best_layout();
+  Placed offered = place(place_for_layout());
   const SearchScore before = population_.best_score();
   population_.rebase(offered->problem());
   const SearchScore after = population_.best_score();

@@ -12,10 +12,10 @@
 
 namespace routepack {
 
-// A stretch of annealing. Budgets are shares of the whole search, in sweeps or in time.
+// A stretch of annealing.
 struct Turn {
-  double budget_end;  // where it ends
-  double heat;        // first temperature, relative to the range that the effort allows
+  double budget;  // share of the sweeps or of the time
+  double heat;    // first temperature, relative to the range that the effort allows
   int num_stages;
 };
 
@@ -24,11 +24,11 @@ class PlanSearch {
  public:
   PlanSearch(const SearchInput& input, const PlanObserver& observer, const Communicator& comm);
 
-  // Anneals and re-places the experts in turns, until `share` of the budget is spent.
+  // Anneals and re-places the experts in turns, with `share` of the budget.
   void run_turns(double share);
-  // What other limits on moving experts would give, from `spent` to the end of the budget. A
-  // point within the terms that beats the plan becomes the plan.
-  [[nodiscard]] std::vector<MigrationPoint> trace_front(double spent);
+  // What other limits on moving experts would give, with `share` of the budget. A point within the
+  // terms that beats the plan becomes the plan.
+  [[nodiscard]] std::vector<MigrationPoint> trace_front(double share);
   // The plan, polished.
   [[nodiscard]] SearchOutput result(std::vector<MigrationPoint> front) const;
 
@@ -36,10 +36,13 @@ class PlanSearch {
   using Placed = std::unique_ptr<PlacedWindow>;
   [[nodiscard]] int num_workers() const;
   [[nodiscard]] Placed place(Placement placement) const;
-  void anneal(const Turn& turn, double begin);
+  void explore(double share);
+  // With turn.budget * share of the whole budget.
+  void anneal(const Turn& turn, double share);
+  void move_to(Placed placed);
   void tell(const StageReport& stage) const;
   [[nodiscard]] Placement place_for_layout();
-  void offer(Placement placement);
+  void improve_placement();
   [[nodiscard]] double cost_of(const SearchScore& score) const;
   [[nodiscard]] double price_of(const Placement& placement) const;
 
@@ -56,7 +59,8 @@ class PlanSearch {
   TemperatureRange range_;        // relative to the scale
   CellLayout layout_;             // the best under placed_
   double placing_seconds_ = 0.0;  // the longest so far
-  std::string phase_ = "anneal";
+  double spent_ = 0.0;            // of the budget, a share
+  std::string phase_ = "explore";
 };
 
 }  // namespace routepack

@@ -21,7 +21,7 @@ SearchOutput search_plan(
     return search.result({});
   }
   search.run_turns(1.0 - kFrontShare);
-  std::vector<MigrationPoint> front = search.trace_front(1.0 - kFrontShare);
+  std::vector<MigrationPoint> front = search.trace_front(kFrontShare);
   return search.result(std::move(front));
 }
 
