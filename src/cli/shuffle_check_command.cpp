@@ -5,16 +5,17 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
-#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "domain/model_preset.hpp"
 #include "routepack/transports.hpp"
 #include "shuffle/closed_form_state.hpp"
 #include "shuffle/fault_transport.hpp"
+#include "shuffle/transaction.hpp"
 #include "shuffle/transport.hpp"
 
 namespace routepack::cli {
@@ -182,32 +183,49 @@ class Check {
     const Placement before = table_.placement;
     ShuffleOptions options = options_.shuffle;
     options.on_lost_contact = [&](const std::string& /*reason*/) {
-      fmt::print(
-          stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
-          describe_own_bytes(state_, before, target)
-      );
+      print_own_bytes(before, target);
     };
     Transport& transport = faulty_ ? *faulty_ : *choice_.transport;
     try {
       report_ = apply_placement(table_, target, state_.registry(), transport, options);
     } catch (const Error&) {
-      verify();
+      verify(before, target);
       print_after_fault(before);
       throw;
     }
-    verify();
-    seconds_.push_back(all_reduce_max(report_.seconds, comm_));
+    verify(before, target);
+    seconds_.push_back(report_.seconds);
   }
 
-  void verify() const {
-    agree_on(
-        [&] {
-          const std::string fault = state_.find_fault(table_.placement);
-          RP_CHECK(
-              fault.empty(), ErrorCode::kTransferFailed, "rank {}: {}", comm_.mpi_rank(), fault
-          );
-        },
-        comm_
+  // Every rank looks at its own bytes. What they find is told within a deadline: a host may be lost
+  // here as well as in a shuffle.
+  void verify(const Placement& before, const Placement& target) {
+    const std::string fault = state_.find_fault(table_.placement);
+    const std::string mine =
+        fault.empty() ? "" : fmt::format("rank {}: {}", comm_.mpi_rank(), fault);
+    Control& control = transport_.control();
+    const std::vector<std::vector<std::byte>> all = control.all_gather(
+        std::as_bytes(std::span{mine.data(), mine.size()}), agreement_deadline(options_.shuffle)
+    );
+    if (all.empty()) {
+      print_own_bytes(before, target);
+      control.lose_contact(fmt::format(
+          "rank {} gives up: telling that its bytes are right: no agreement within the deadline",
+          comm_.mpi_rank()
+      ));
+    }
+    for (const std::vector<std::byte>& found : all) {
+      RP_CHECK(
+          found.empty(), ErrorCode::kTransferFailed, "{}",
+          std::string(reinterpret_cast<const char*>(found.data()), found.size())
+      );
+    }
+  }
+
+  void print_own_bytes(const Placement& before, const Placement& target) const {
+    fmt::print(
+        stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
+        describe_own_bytes(state_, before, target)
     );
   }
 
@@ -237,17 +255,19 @@ class Check {
     const std::int64_t high_water = all_reduce_max(report_.high_water_bytes, comm_);
     const std::int64_t bound = all_reduce_max(report_.memory_bound_bytes, comm_);
     const std::int64_t state_bytes = all_reduce_max(state_.bytes(), comm_);
+    const int num_nodes = count_nodes(comm_);
+    std::sort(seconds_.begin(), seconds_.end());
+    const double seconds = all_reduce_max(seconds_[seconds_.size() / 2], comm_);
     if (!comm_.is_root()) {
       return;
     }
-    std::sort(seconds_.begin(), seconds_.end());
-    const double seconds = seconds_[seconds_.size() / 2];
     const std::int64_t bytes = report_.planned_bytes + report_.planned_here_bytes;
     const StateShape& shape = options_.shape;
     fmt::print(
-        "ranks: {} (EP {} x EDP {}), {} layers x {} experts of {:.3f} MB, at most {:.3f} MB a "
-        "rank\n",
-        comm_.num_mpi_ranks(), shape.ep, shape.edp, shape.num_layers, shape.num_experts,
+        "ranks: {} (EP {} x EDP {}, on {} node{}), {} layers x {} experts of {:.3f} MB, at most "
+        "{:.3f} MB a rank\n",
+        comm_.num_mpi_ranks(), shape.ep, shape.edp, num_nodes, num_nodes == 1 ? "" : "s",
+        shape.num_layers, shape.num_experts,
         static_cast<double>(bytes_per_expert(shape)) / kMegabyte,
         static_cast<double>(state_bytes) / kMegabyte
     );
