@@ -203,7 +203,7 @@ class Check {
     const std::string fault = state_.find_fault(table_.placement);
     const std::string mine =
         fault.empty() ? "" : fmt::format("rank {}: {}", comm_.mpi_rank(), fault);
-    Control& control = transport_.control();
+    Control& control = choice_.transport->control();
     const std::vector<std::vector<std::byte>> all = control.all_gather(
         std::as_bytes(std::span{mine.data(), mine.size()}), agreement_deadline(options_.shuffle)
     );
