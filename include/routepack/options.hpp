@@ -6,6 +6,7 @@
 
 #include "routepack/cost.hpp"
 #include "routepack/placement.hpp"
+#include "routepack/simd.hpp"
 #include "routepack/topology.hpp"
 
 namespace routepack {
@@ -17,6 +18,7 @@ struct SearchOptions {
   double time_limit_seconds = 0.0;  // 0: none
   double seconds_spent = 0.0;       // of the limit, before make_plan; the root's value counts
   int num_threads = 0;              // a rank; 0: the node's cores divided by its ranks
+  SimdLevel max_simd = SimdLevel::kAvx512;  // at most this, as far as the CPU has it
 };
 
 // What moving experts costs (only with a current placement).

@@ -64,6 +64,34 @@ TEST(Population, IsTheSameAtAnyNumberOfRanksThreadsAndSimdLevels) {
   }
 }
 
+// Without resampling a chain's path depends on no other, so that more chains are never worse.
+TEST(Population, ChainsThatNeverMeetAreIndependent) {
+  const Communicator world(MPI_COMM_WORLD);
+  SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 15);
+  connect(instance, Topology{.dp = 4, .ep = 2});
+  const auto best_of = [&](int chains, bool resample) {
+    Population population(
+        instance.problem, [&](ChainId) { return instance.layout; },
+        {5, chains, 1, best_simd_level(), resample}, world
+    );
+    const std::int64_t scale = population.mean_change();
+    const Stopwatch clock;
+    population.anneal({scale / 2, scale / 500, 12, 24, 0.0}, clock, {});
+    return population.best_score();
+  };
+  // Chain 0 follows the same path in any number, so more chains can only be better.
+  SearchScore before = best_of(1, false);
+  EXPECT_EQ(best_of(1, true), before);
+  bool differs = false;
+  for (const int chains : {2, 4, 8}) {
+    const SearchScore score = best_of(chains, false);
+    EXPECT_LE(score, before) << chains << " chains";
+    differs = differs || best_of(chains, true) != score;
+    before = score;
+  }
+  EXPECT_TRUE(differs);
+}
+
 TEST(Population, NeverLosesItsBestAndReportsARecount) {
   const Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 12);

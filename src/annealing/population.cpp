@@ -220,14 +220,17 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
     report_stage(round, stage, decision.temperature, num_moves, seconds, report);
     if (stage + 1 < round.num_stages) {
       const int stages_left = round.num_stages - stage - 1;
-      const bool hold = is_collapsed() && !held_temperature_;
-      Cooling cooling =
-          cool(energies, decision.temperature, round.last_temperature, stages_left, hold);
+      const bool resamples = options_.resample && options_.num_chains > 1;
+      const bool hold = resamples && is_collapsed() && !held_temperature_;
+      Cooling cooling = cool(
+          resamples ? energies : Energies{}, decision.temperature, round.last_temperature,
+          stages_left, hold
+      );
       cooling = broadcast_value(cooling, 0, *comm_);
       held_temperature_ = hold;
       if (hold) {
         restart_families();
-      } else if (options_.num_chains > 1) {
+      } else if (resamples) {
         resample_chains(energies, cooling.step);
       }
       decision.temperature = cooling.temperature;

@@ -33,6 +33,7 @@ struct PopulationOptions {
   int num_chains = 1;
   int num_threads = 1;  // of this rank
   SimdLevel simd = SimdLevel::kPortable;
+  bool resample = true;  // false: chains never meet, the best of independent ones
 };
 
 // What the root tells the user after every stage.

@@ -27,7 +27,8 @@ struct Cooling {
 
 // The next temperature: from the culling target, but neither faster than the square nor slower
 // than the root of the even geometric course to `last`. `stages_left` counts the next one in.
-// A collapsed population (P / rho_t < 2) stays at its temperature once, so that copies part.
+// A collapsed population (P / rho_t < 2) stays at its temperature once, so that copies part;
+// fewer than two energies follow the even course.
 [[nodiscard]] Cooling cool(
     const Energies& energies,
     std::int64_t temperature,

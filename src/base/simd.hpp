@@ -1,9 +1,9 @@
-// Which vector instructions this CPU has. Levels change the speed, never a result.
+// Which vector instructions this CPU has.
 #pragma once
 
-namespace routepack {
+#include "routepack/simd.hpp"
 
-enum class SimdLevel { kPortable, kAvx2, kAvx512 };
+namespace routepack {
 
 // The widest level that this CPU runs.
 [[nodiscard]] SimdLevel best_simd_level();

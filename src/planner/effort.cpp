@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/simd.hpp"
+
 namespace routepack {
 namespace {
 
@@ -24,6 +26,10 @@ int choose_threads(const SearchOptions& asked, const Communicator& node) {
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int share = std::max(1, cores / node.num_mpi_ranks());
   return std::max(1, std::min({share, omp_get_max_threads(), omp_get_num_procs()}));
+}
+
+SimdLevel choose_simd(const SearchOptions& asked) {
+  return std::min(asked.max_simd, best_simd_level());
 }
 
 SearchOptions complete_options(

@@ -12,6 +12,9 @@ namespace routepack {
 // and the process's CPU binding allow.
 [[nodiscard]] int choose_threads(const SearchOptions& asked, const Communicator& node);
 
+// The widest vector instructions that both the options and this CPU allow.
+[[nodiscard]] SimdLevel choose_simd(const SearchOptions& asked);
+
 // Fills in the population size and the sweeps. With a time limit and no population size given,
 // every worker (`num_workers` threads over all ranks) runs one chain.
 [[nodiscard]] SearchOptions complete_options(

@@ -6,6 +6,7 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "planner/block_demand.hpp"
+#include "planner/effort.hpp"
 
 namespace routepack {
 namespace {
@@ -151,6 +152,7 @@ std::vector<MigrationChoice> migrations_for_layout(
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, options.topology, comm);
   std::vector<SwapTrajectory> local(mine.size());
+  const SimdLevel simd = choose_simd(options.search);
   const auto count = static_cast<std::int32_t>(mine.size());
 #pragma omp parallel for schedule(dynamic) num_threads(num_threads)
   for (std::int32_t n = 0; n < count; ++n) {
@@ -160,7 +162,7 @@ std::vector<MigrationChoice> migrations_for_layout(
         static_cast<std::uint32_t>(mine[at].layer.value())};
     local[at] = row_trajectory(
         mine[at].demand, layout.num_rows * options.topology.edp(), options.topology.ep,
-        current.layers[mine[at].layer], {.num_threads = 1}, random
+        current.layers[mine[at].layer], {.num_threads = 1}, random, simd
     );
   }
   std::vector<std::int64_t> words;

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "base/simd.hpp"
 #include "comm/collectives.hpp"
 #include "packing/start_layout.hpp"
 #include "planner/polish.hpp"
@@ -79,7 +78,7 @@ PlanSearch::PlanSearch(
       population_(
           placed_->problem(),
           [this](ChainId chain) { return make_start(input_, placed_->problem(), chain); },
-          {search_.seed, search_.num_chains, threads_, best_simd_level()},
+          {search_.seed, search_.num_chains, threads_, choose_simd(search_)},
           comm
       ),
       scale_(static_cast<double>(population_.mean_change())),
@@ -183,19 +182,20 @@ Placement PlanSearch::place_for_layout() {
   const double started = clock_.seconds();
   const PlanOptions& options = input_.options;
   const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
-  Placement placement = input_.terms.is_free
-                            ? refine_placement(
-                                  input_.slice, layout_, placed_->placement(), current,
-                                  options.topology, search_.seed, threads_, comm_
-                              )
-                            : cheapest(
-                                  migrations_for_layout(
-                                      input_.slice, layout_, *current, options,
-                                      migration_budgets(*current, input_.terms), threads_, comm_
-                                  ),
-                                  input_.terms
-                              )
-                                  .placement;
+  Placement placement =
+      input_.terms.is_free
+          ? refine_placement(
+                input_.slice, layout_, placed_->placement(), current, options.topology,
+                search_.seed, threads_, choose_simd(search_), comm_
+            )
+          : cheapest(
+                migrations_for_layout(
+                    input_.slice, layout_, *current, options,
+                    migration_budgets(*current, input_.terms), threads_, comm_
+                ),
+                input_.terms
+            )
+                .placement;
   placing_seconds_ = std::max(placing_seconds_, clock_.seconds() - started);
   return placement;
 }

@@ -70,6 +70,7 @@ Placement refine_placement(
     const Topology& topology,
     std::uint64_t seed,
     int num_threads,
+    SimdLevel simd,
     const Communicator& comm
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, topology, comm);
@@ -80,6 +81,7 @@ Placement refine_placement(
   for (std::int32_t n = 0; n < count; ++n) {
     const auto at = static_cast<std::size_t>(n);
     RowAwareOptions options;
+    options.simd = simd;
     options.current = current != nullptr ? &current->layers[mine[at].layer] : nullptr;
     const LayerPlacement refined = search_layer(
         mine[at], layout.num_rows * topology.edp(), topology.ep, placement.layers[mine[at].layer],
