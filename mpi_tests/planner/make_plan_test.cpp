@@ -176,11 +176,12 @@ Placement random_placement(const WindowShape& shape, int ep, testing::Draws& dra
 TEST_F(MakePlan, WithAPriceNoPointOfTheFrontIsCheaper) {
   testing::Draws draws{7};
   for (int trial = 0; trial < 12; ++trial) {
-    const InstanceShape shape{.num_samples = 30, .num_layers = 3, .num_experts = 16};
+    const InstanceShape shape{.num_samples = 40, .num_layers = 4, .num_experts = 32};
     const WindowSlice window = testing::make_window(shape, draws);
     PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
+    options.cost.stages = {{"full", 0.1, 0.0}};
     options.current_placement = random_placement(window.shape, 2, draws);
-    options.migration.cost_per_expert = 0.003 * (1 << (trial % 6));
+    options.migration.cost_per_expert = 0.02 * (1 + trial);
     const Plan plan = plan_of(window, options);
     const double price = options.migration.cost_per_expert;
     const auto total = [&](double max_shard, std::int64_t moved) {
