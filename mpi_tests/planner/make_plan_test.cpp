@@ -14,26 +14,13 @@
 #include "routepack/planner.hpp"
 #include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
+#include "support/window_slice.hpp"
 
 namespace routepack {
 namespace {
 
 using testing::InstanceShape;
-
-// The part of the window that falls to this rank.
-WindowSlice slice_of(const WindowSlice& window, const Communicator& comm) {
-  const Share share = share_of(window.num_local(), comm.mpi_rank(), comm.num_mpi_ranks());
-  const auto row =
-      static_cast<std::ptrdiff_t>(window.shape.num_moe_layers() * window.shape.num_experts);
-  WindowSlice slice;
-  slice.shape = window.shape;
-  slice.first_sample = share.begin;
-  slice.lengths.assign(window.lengths.begin() + share.begin, window.lengths.begin() + share.end);
-  slice.demand.assign(
-      window.demand.begin() + share.begin * row, window.demand.begin() + share.end * row
-  );
-  return slice;
-}
+using testing::slice_of;
 
 PlanOptions options_for(const Topology& topology, std::int64_t capacity) {
   PlanOptions options;
@@ -69,35 +56,6 @@ TEST_F(MakePlan, IsTheSameAtAnyNumberOfRanksAndThreads) {
   EXPECT_EQ(plan_of(window, options).digest, expected.digest);
   options.search.seed = 2;
   EXPECT_NE(plan_of(window, options).layout, expected.layout);
-}
-
-// Two layer groups, EP 4 and a price on moving experts: every kernel of the search has work.
-TEST_F(MakePlan, IsTheSameAtEverySimdLevelAndNumberOfThreads) {
-  testing::Draws draws{7};
-  const InstanceShape shape{.num_samples = 50, .num_layers = 20, .num_experts = 16};
-  const WindowSlice window = testing::make_window(shape, draws);
-  PlanOptions options = options_for({.dp = 8, .ep = 4}, 150);
-  options.search.num_sweeps = 25;
-  for (const bool has_current : {false, true}) {
-    if (has_current) {
-      options.current_placement = identity_placement(20, 16, 4);
-      options.migration = {.cost_per_expert = 0.01, .max_moved_fraction = 0.5};
-    }
-    options.search.max_simd = SimdLevel::kPortable;
-    options.search.num_threads = 1;
-    const Plan expected = make_plan(window, options, alone_.get());
-    EXPECT_GT(expected.moved_experts, 0);
-    for (const SimdLevel simd : {SimdLevel::kPortable, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-      for (const int threads : {1, 2}) {
-        options.search.max_simd = simd;
-        options.search.num_threads = threads;
-        const Plan got = plan_of(window, options);
-        EXPECT_EQ(got.digest, expected.digest)
-            << "level " << static_cast<int>(simd) << ", " << threads << " threads";
-        EXPECT_EQ(got.lower_bound, expected.lower_bound);
-      }
-    }
-  }
 }
 
 TEST_F(MakePlan, IsNeverWorseThanReorderAndReportsItsFigures) {
