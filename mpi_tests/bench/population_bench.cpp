@@ -234,7 +234,9 @@ int run(int argc, char** argv, const Communicator& comm) {
     settings.num_seeds = argc > 6 ? std::max(1, std::stoi(argv[6])) : settings.num_seeds;
     compare(settings, comm);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "population_bench: {}\n", error.what());
+    if (comm.is_root()) {
+      fmt::print(stderr, "population_bench: {}\n", error.what());
+    }
     return 1;
   }
   return 0;

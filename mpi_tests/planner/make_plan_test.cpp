@@ -49,35 +49,6 @@ TEST_F(MakePlan, IsTheSameAtAnyNumberOfRanksAndThreads) {
   EXPECT_NE(plan_of(window, options).layout, expected.layout);
 }
 
-// Two layer groups, EP 4 and a price on moving experts: every kernel of the search has work.
-TEST_F(MakePlan, IsTheSameAtEverySimdLevelAndNumberOfThreads) {
-  testing::Draws draws{7};
-  const InstanceShape shape{.num_samples = 50, .num_layers = 20, .num_experts = 16};
-  const WindowSlice window = testing::make_window(shape, draws);
-  PlanOptions options = options_for({.dp = 8, .ep = 4}, 150);
-  options.search.num_sweeps = 25;
-  for (const bool has_current : {false, true}) {
-    if (has_current) {
-      options.current_placement = identity_placement(20, 16, 4);
-      options.migration = {.cost_per_expert = 0.01, .max_moved_fraction = 0.5};
-    }
-    options.search.max_simd = SimdLevel::kPortable;
-    options.search.num_threads = 1;
-    const Plan expected = make_plan(window, options, alone_.get());
-    EXPECT_GT(expected.moved_experts, 0);
-    for (const SimdLevel simd : {SimdLevel::kPortable, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-      for (const int threads : {1, 2}) {
-        options.search.max_simd = simd;
-        options.search.num_threads = threads;
-        const Plan got = plan_of(window, options);
-        EXPECT_EQ(got.digest, expected.digest)
-            << "level " << static_cast<int>(simd) << ", " << threads << " threads";
-        EXPECT_EQ(got.lower_bound, expected.lower_bound);
-      }
-    }
-  }
-}
-
 TEST_F(MakePlan, IsNeverWorseThanReorderAndReportsItsFigures) {
   testing::Draws draws{2};
   for (int trial = 0; trial < 6; ++trial) {

@@ -6,6 +6,7 @@ namespace routepack {
 namespace {
 
 struct Avx2Simd {
+  static constexpr std::size_t kMaxGroups = 2;
   struct Lanes {
     __m256i low;
     __m256i high;

@@ -7,6 +7,7 @@ namespace {
 
 struct Avx512Simd {
   using Lanes = __m512i;
+  static constexpr std::size_t kMaxGroups = 3;
   static Lanes zero() { return _mm512_setzero_si512(); }
   static Lanes load(const std::uint32_t* from) { return _mm512_loadu_si512(from); }
   static Lanes load(const std::int32_t* from) { return _mm512_loadu_si512(from); }

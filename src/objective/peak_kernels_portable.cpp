@@ -8,6 +8,7 @@ namespace {
 
 struct PortableSimd {
   using Lanes = std::array<std::uint32_t, 16>;
+  static constexpr std::size_t kMaxGroups = 1;
   static Lanes zero() { return {}; }
   template <class T>
   static Lanes load(const T* from) {
