@@ -8,3 +8,7 @@ find_package(nlohmann_json 3.10 REQUIRED)
 # Header-only or without a CMake package in Debian.
 find_path(ROUTEPACK_RANDOM123_DIR Random123/philox.h REQUIRED)
 find_path(ROUTEPACK_XXHASH_DIR xxhash.h REQUIRED)
+
+if(ROUTEPACK_WITH_NCCL)
+  include(RoutePackNccl)
+endif()

@@ -43,6 +43,8 @@ if [[ -r /etc/os-release ]] && (. /etc/os-release && [[ ${ID:-} == ubuntu && ${V
   packages+=(g++-12)
 fi
 
+command -v ip >/dev/null || echo "==> optional: there is no ip here (package iproute2); launch/multinode_test.sh needs it"
+
 missing=()
 for package in "${packages[@]}"; do
   status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)

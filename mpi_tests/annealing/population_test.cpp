@@ -151,9 +151,7 @@ TEST(Population, ADeadlineEndsARoundOnEveryRank) {
   EXPECT_GT(population.sweeps_done(), 0);
   EXPECT_LT(clock.seconds(), 20.0);  // generous: machines are shared
   const std::int64_t done = population.sweeps_done();
-  while (clock.seconds() <= 0.2) {  // the last sweeps may end just before
-  }
-  population.anneal({1 << 20, 1 << 10, 8, 0, 0.2}, clock, {});  // already over
+  population.anneal({1 << 20, 1 << 10, 8, 0, 0.05}, clock, {});  // already over
   EXPECT_EQ(population.sweeps_done(), done);
 }
 

@@ -146,6 +146,9 @@ TEST(OptionTable, ChecksFilesLikeTheCommandLine) {
   expect("part = a\nwhole = b\n", ErrorCode::kUsage, "contradict");
   expect("nonsense\n", ErrorCode::kUsage, "a.cfg");
   expect_refused({"x", "--config", folder.file("none.cfg")}, ErrorCode::kFileMalformed, "none.cfg");
+  expect_refused({"x", "--config", folder.file("")}, ErrorCode::kFileMalformed, "cannot read");
+  expect("whole =\n", ErrorCode::kUsage, "--whole is empty");
+  expect_refused({"x", "--whole", ""}, ErrorCode::kUsage, "--whole");
 }
 
 TEST(OptionTable, HelpAsksForNothingElse) {

@@ -72,6 +72,22 @@ TEST(Program, RefusesWhatItDoesNotKnow) {
   );
 }
 
+TEST(Program, AnErrorIsOneLineWhateverItQuotes) {
+  const Outcome outcome = run("demand '/no\nsuch' --out y.npy", 2);
+  expect_error_line(outcome, 2, "[FILE_MALFORMED] cannot open /no?such");
+}
+
+TEST(Program, FailsWhereStandardOutputIsFull) {
+  const TempFolder folder;
+  const std::string command =
+      std::string(ROUTEPACK_PROGRAM) + " --help >/dev/full 2>" + folder.file("err");
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(
+      count_of(read_file(folder.file("err")), "[FILE_MALFORMED] cannot write standard output"), 1U
+  );
+}
+
 TEST(Program, DemandIsTheSameAtAnyRankCount) {
   const TempFolder folder;
   testing::Draws draws(3);

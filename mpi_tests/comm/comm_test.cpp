@@ -38,9 +38,8 @@ TEST_F(Comm, SumsMinimaAndGathersInRankOrder) {
       all_reduce_sum(std::vector<std::int64_t>{rank_, 2 * rank_}, comm_);
   EXPECT_EQ(sums[1], ranks_ * (ranks_ - 1));
   const int last = comm_.num_mpi_ranks() - 1;
-  const std::vector<std::uint32_t> reduced = reduce_sum(
-      std::vector<std::uint32_t>{1U, static_cast<std::uint32_t>(rank_)}, last, comm_
-  );
+  const std::vector<std::uint32_t> reduced =
+      reduce_sum(std::vector<std::uint32_t>{1U, static_cast<std::uint32_t>(rank_)}, last, comm_);
   if (comm_.mpi_rank() == last) {
     EXPECT_EQ(reduced[1], static_cast<std::uint32_t>(ranks_ * (ranks_ - 1) / 2));
   }
@@ -87,6 +86,8 @@ TEST_F(Comm, DisagreementIsSeenByEveryRank) {
   }
   EXPECT_EQ(thrown, ranks_ > 1);
 }
+
+TEST_F(Comm, ThisMachineIsOneNode) { EXPECT_EQ(count_nodes(comm_), 1); }
 
 TEST_F(Comm, NodeSharedArrayHasOneCopy) {
   const Communicator node = comm_.split_by_node();

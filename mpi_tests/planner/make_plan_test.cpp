@@ -13,23 +13,14 @@
 #include "planner/report.hpp"
 #include "routepack/planner.hpp"
 #include "support/expect_error.hpp"
-#include "support/search_instance.hpp"
-#include "support/window_slice.hpp"
+#include "support/plan_problem.hpp"
 
 namespace routepack {
 namespace {
 
 using testing::InstanceShape;
+using testing::options_for;
 using testing::slice_of;
-
-PlanOptions options_for(const Topology& topology, std::int64_t capacity) {
-  PlanOptions options;
-  options.topology = topology;
-  options.cost = {capacity, {{"full", 10.0, 5.0}}, 1.0};
-  options.search.num_sweeps = 40;
-  options.search.num_chains = 3;
-  return options;
-}
 
 class MakePlan : public ::testing::Test {
  protected:
@@ -94,7 +85,7 @@ TEST_F(MakePlan, PairsSamplesThatUseDifferentExperts) {
 // Every layout of a dense window of six samples, against the search.
 TEST_F(MakePlan, FindsTheOptimumOfTinyDenseWindows) {
   testing::Draws draws{4};
-  for (int trial = 0; trial < 10; ++trial) {
+  for (int trial = 0; trial < 5; ++trial) {
     WindowSlice window;
     window.shape.num_samples = 6;
     for (int sample = 0; sample < 6; ++sample) {
@@ -139,6 +130,74 @@ TEST_F(MakePlan, KeepsAPlacementThatIsAlreadyBalanced) {
   const Plan plan = plan_of(window, options);
   EXPECT_EQ(plan.placement, current);
   EXPECT_EQ(plan.moved_experts, 0);
+}
+
+// Placement with every layer's experts dealt at random.
+Placement random_placement(const WindowShape& shape, int ep, testing::Draws& draws) {
+  Placement placement = identity_placement(shape.num_moe_layers(), shape.num_experts, ep);
+  for (LayerPlacement& layer : placement.layers) {
+    for (std::size_t last = layer.size() - 1; last > 0; --last) {
+      const auto other = static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(last) + 1));
+      std::swap(layer[ExpertId{last}], layer[ExpertId{other}]);
+    }
+  }
+  return placement;
+}
+
+TEST_F(MakePlan, WithAPriceNoPointOfTheFrontIsCheaper) {
+  testing::Draws draws{7};
+  for (int trial = 0; trial < 12; ++trial) {
+    const InstanceShape shape{.num_samples = 40, .num_layers = 4, .num_experts = 32};
+    const WindowSlice window = testing::make_window(shape, draws);
+    PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
+    options.cost.stages = {{"full", 0.1, 0.0}};
+    options.current_placement = random_placement(window.shape, 2, draws);
+    options.migration.cost_per_expert = 0.02 * (1 + trial);
+    const Plan plan = plan_of(window, options);
+    const double price = options.migration.cost_per_expert;
+    const auto total = [&](double max_shard, std::int64_t moved) {
+      return max_shard + price * static_cast<double>(moved);
+    };
+    ASSERT_EQ(plan.migration_front.size(), 7U);
+    EXPECT_EQ(plan.migration_front[0].moved_experts, 0);
+    for (const MigrationPoint& point : plan.migration_front) {
+      if (point.max_shard <= plan.reorder.score.max_shard) {
+        EXPECT_LE(
+            total(plan.objective.max_shard, plan.moved_experts),
+            total(point.max_shard, point.moved_experts) * (1.0 + 1e-9)
+        ) << "trial "
+          << trial << ", limit " << point.max_moved_fraction;
+      }
+    }
+  }
+}
+
+TEST_F(MakePlan, APointOfTheFrontNamesTheMovesThatItsCostTakes) {
+  testing::Draws draws{8};
+  const InstanceShape shape{.num_samples = 30, .num_layers = 3, .num_experts = 16};
+  const WindowSlice window = testing::make_window(shape, draws);
+  PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
+  options.current_placement = random_placement(window.shape, 2, draws);
+  const Plan plan = plan_of(window, options);
+  for (std::size_t n = 1; n < plan.migration_front.size(); ++n) {
+    const MigrationPoint& before = plan.migration_front[n - 1];
+    const MigrationPoint& point = plan.migration_front[n];
+    EXPECT_LE(static_cast<double>(point.moved_experts), point.max_moved_fraction * 3 * 16 + 1e-6);
+    EXPECT_LE(point.max_shard, before.max_shard);
+    EXPECT_EQ(point.max_shard == before.max_shard, point.moved_experts == before.moved_experts);
+  }
+}
+
+TEST_F(MakePlan, NothingPaysForAMoveWhereExpertsCostNothing) {
+  testing::Draws draws{9};
+  const WindowSlice window = testing::make_window({.num_samples = 30, .num_experts = 8}, draws);
+  PlanOptions options = options_for({.dp = 4, .ep = 4}, 200);
+  options.current_placement = random_placement(window.shape, 4, draws);
+  options.cost.expert_weight = 0.0;
+  options.migration.cost_per_expert = 1e-3;
+  const Plan plan = plan_of(window, options);
+  EXPECT_EQ(plan.moved_experts, 0);
+  EXPECT_EQ(plan.placement, *options.current_placement);
 }
 
 TEST_F(MakePlan, EveryRankThrowsTheSameError) {

@@ -64,6 +64,17 @@ TEST(ShuffleCheck, SaysAfterAFaultThatTheWeightsAreUnchanged) {
   }
 }
 
+TEST(ShuffleCheck, SaysWhichTransportIsUsedAndWhy) {
+  const Outcome automatic = run(2, std::string("--ep 2 --transport auto") + kSizes);
+  EXPECT_EQ(automatic.status, 0) << automatic.err;
+  EXPECT_TRUE(
+      contains(automatic.out, "GB/s over nccl") || contains(automatic.out, "not nccl: rank 0: ")
+  ) << automatic.out;
+  const Outcome unknown = run(1, std::string("--ep 1 --transport smoke") + kSizes);
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_TRUE(contains(unknown.err, "--transport smoke: expected mpi, nccl or auto"));
+}
+
 TEST(ShuffleCheck, PerLayerSaysWhichLayersHaveMoved) {
   const Outcome outcome =
       run(2, std::string("--ep 2 --per-layer --deadline 0.5 --fault flip@0") + kSizes);

@@ -3,9 +3,12 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/check.hpp"
@@ -66,14 +69,33 @@ void run(const std::vector<std::string>& arguments, const Communicator& comm) {
   command.run(values, comm);
 }
 
+// Standard output is buffered: a full disk behind it shows here.
+void flush_output() {
+  RP_CHECK(
+      std::fflush(stdout) == 0 && std::ferror(stdout) == 0, ErrorCode::kFileMalformed,
+      "cannot write standard output: {}", std::generic_category().message(errno)
+  );
+}
+
+// Paths and texts of files may hold line breaks; an error is one line.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char letter) { return std::iscntrl(letter) != 0; }, '?'
+  );
+  return text;
+}
+
 int run_reporting_errors(const std::vector<std::string>& arguments) {
   const Communicator comm(MPI_COMM_WORLD);
   try {
     run(arguments, comm);
+    agree_on(flush_output, comm);
     return 0;
   } catch (const Error& error) {  // agreed on: the same on every rank
     if (comm.is_root()) {
-      fmt::print(stderr, "routepack: error [{}] {}\n", name_of(error.code()), error.what());
+      fmt::print(
+          stderr, "routepack: error [{}] {}\n", name_of(error.code()), one_line(error.what())
+      );
     }
     return exit_status_of(error.code());
   } catch (const std::exception& error) {  // on this rank alone, others may wait for it
@@ -90,7 +112,6 @@ int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});
-  std::fflush(stdout);
   MPI_Finalize();
   return status;
 }

@@ -159,7 +159,12 @@ class OptionParser {
     std::ifstream file(path);
     RP_CHECK(file.good(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path);
     try {
-      return without_cleared_flags(collect(po::parse_config_file(file, description), path), path);
+      Given given = collect(po::parse_config_file(file, description), path);
+      // Opening a folder succeeds, reading it does not.
+      RP_CHECK(
+          !file.bad(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path
+      );
+      return without_cleared_flags(std::move(given), path);
     } catch (const po::error& error) {
       fail(ErrorCode::kUsage, "{}: {}", path, error.what());
     }
@@ -218,6 +223,7 @@ class OptionParser {
         );
       }
       for (const std::string& value : found->second) {
+        RP_CHECK(!value.empty(), ErrorCode::kUsage, "{}: --{} is empty", command_.name, name);
         if (option.kind == OptionKind::kInteger) {
           (void)parse_integer(value, option.min, option.max, "--" + name);
         } else if (option.kind == OptionKind::kReal) {

@@ -5,16 +5,18 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
-#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "domain/model_preset.hpp"
+#include "routepack/transports.hpp"
 #include "shuffle/closed_form_state.hpp"
 #include "shuffle/fault_transport.hpp"
-#include "shuffle/mpi_transport.hpp"
+#include "shuffle/transaction.hpp"
+#include "shuffle/transport.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -38,6 +40,7 @@ struct CheckOptions {
   double moved_fraction = 0.5;
   std::int64_t repeat = 1;
   ShuffleOptions shuffle;
+  TransportKind transport = TransportKind::kMpi;
   bool mismatch = false;       // the last rank is given another placement
   std::optional<Fault> fault;  // at the last rank
   std::string fault_text;
@@ -98,6 +101,16 @@ void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
   options.fault = fault;
 }
 
+TransportKind read_transport(const std::string& text) {
+  constexpr std::array<std::string_view, 3> kNames = {"mpi", "nccl", "auto"};
+  constexpr std::array kKinds = {TransportKind::kMpi, TransportKind::kNccl, TransportKind::kAuto};
+  const auto found = std::find(kNames.begin(), kNames.end(), text);
+  RP_CHECK(
+      found != kNames.end(), ErrorCode::kUsage, "--transport {}: expected mpi, nccl or auto", text
+  );
+  return kKinds[static_cast<std::size_t>(found - kNames.begin())];
+}
+
 CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
   CheckOptions options;
   options.shape = read_shape(values);
@@ -108,6 +121,7 @@ CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
   );
   options.moved_fraction = values.real("moved-fraction");
   options.repeat = values.integer("repeat");
+  options.transport = read_transport(values.text("transport"));
   options.shuffle.round_bytes = values.integer("round-bytes");
   options.shuffle.deadline_seconds = values.real("deadline");
   options.shuffle.mode =
@@ -133,15 +147,15 @@ class Check {
   Check(const CheckOptions& options, const Communicator& comm)
       : options_(options),
         comm_(comm),
-        transport_(comm.get()),
+        choice_(make_transport(options.transport, comm.get())),
         first_(identity_placement(
             options.shape.num_layers, options.shape.num_experts, options.shape.ep
         )),
         second_(make_moved_placement(first_, options.moved_fraction, options.shape.seed)),
-        state_(options.shape, comm.mpi_rank(), first_),
+        state_(options.shape, comm.mpi_rank(), first_, &choice_.transport->engine()),
         table_(make_placement_table(first_)) {
     if (options.fault) {
-      faulty_ = std::make_unique<FaultTransport>(transport_, *options.fault);
+      faulty_ = std::make_unique<FaultTransport>(*choice_.transport, *options.fault);
     }
   }
 
@@ -169,32 +183,49 @@ class Check {
     const Placement before = table_.placement;
     ShuffleOptions options = options_.shuffle;
     options.on_lost_contact = [&](const std::string& /*reason*/) {
-      fmt::print(
-          stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
-          describe_own_bytes(state_, before, target)
-      );
+      print_own_bytes(before, target);
     };
-    Transport& transport = faulty_ ? static_cast<Transport&>(*faulty_) : transport_;
+    Transport& transport = faulty_ ? *faulty_ : *choice_.transport;
     try {
       report_ = apply_placement(table_, target, state_.registry(), transport, options);
     } catch (const Error&) {
-      verify();
+      verify(before, target);
       print_after_fault(before);
       throw;
     }
-    verify();
-    seconds_.push_back(all_reduce_max(report_.seconds, comm_));
+    verify(before, target);
+    seconds_.push_back(report_.seconds);
   }
 
-  void verify() const {
-    agree_on(
-        [&] {
-          const std::string fault = state_.find_fault(table_.placement);
-          RP_CHECK(
-              fault.empty(), ErrorCode::kTransferFailed, "rank {}: {}", comm_.mpi_rank(), fault
-          );
-        },
-        comm_
+  // Every rank looks at its own bytes. What they find is told within a deadline: a host may be lost
+  // here as well as in a shuffle.
+  void verify(const Placement& before, const Placement& target) {
+    const std::string fault = state_.find_fault(table_.placement);
+    const std::string mine =
+        fault.empty() ? "" : fmt::format("rank {}: {}", comm_.mpi_rank(), fault);
+    Control& control = choice_.transport->control();
+    const std::vector<std::vector<std::byte>> all = control.all_gather(
+        std::as_bytes(std::span{mine.data(), mine.size()}), agreement_deadline(options_.shuffle)
+    );
+    if (all.empty()) {
+      print_own_bytes(before, target);
+      control.lose_contact(fmt::format(
+          "rank {} gives up: telling that its bytes are right: no agreement within the deadline",
+          comm_.mpi_rank()
+      ));
+    }
+    for (const std::vector<std::byte>& found : all) {
+      RP_CHECK(
+          found.empty(), ErrorCode::kTransferFailed, "{}",
+          std::string(reinterpret_cast<const char*>(found.data()), found.size())
+      );
+    }
+  }
+
+  void print_own_bytes(const Placement& before, const Placement& target) const {
+    fmt::print(
+        stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
+        describe_own_bytes(state_, before, target)
     );
   }
 
@@ -224,20 +255,25 @@ class Check {
     const std::int64_t high_water = all_reduce_max(report_.high_water_bytes, comm_);
     const std::int64_t bound = all_reduce_max(report_.memory_bound_bytes, comm_);
     const std::int64_t state_bytes = all_reduce_max(state_.bytes(), comm_);
+    const int num_nodes = count_nodes(comm_);
+    std::sort(seconds_.begin(), seconds_.end());
+    const double seconds = all_reduce_max(seconds_[seconds_.size() / 2], comm_);
     if (!comm_.is_root()) {
       return;
     }
-    std::sort(seconds_.begin(), seconds_.end());
-    const double seconds = seconds_[seconds_.size() / 2];
     const std::int64_t bytes = report_.planned_bytes + report_.planned_here_bytes;
     const StateShape& shape = options_.shape;
     fmt::print(
-        "ranks: {} (EP {} x EDP {}), {} layers x {} experts of {:.3f} MB, at most {:.3f} MB a "
-        "rank\n",
-        comm_.num_mpi_ranks(), shape.ep, shape.edp, shape.num_layers, shape.num_experts,
+        "ranks: {} (EP {} x EDP {}, on {} node{}), {} layers x {} experts of {:.3f} MB, at most "
+        "{:.3f} MB a rank\n",
+        comm_.num_mpi_ranks(), shape.ep, shape.edp, num_nodes, num_nodes == 1 ? "" : "s",
+        shape.num_layers, shape.num_experts,
         static_cast<double>(bytes_per_expert(shape)) / kMegabyte,
         static_cast<double>(state_bytes) / kMegabyte
     );
+    if (options_.transport == TransportKind::kAuto && !choice_.why_not_nccl.empty()) {
+      fmt::print("transport: {}, not nccl: {}\n", choice_.name, choice_.why_not_nccl);
+    }
     fmt::print(
         "moved: {} of {} experts, {} bytes between ranks and {} within ranks, {} rounds\n",
         report_.moved_experts, shape.num_layers * shape.num_experts, report_.planned_bytes,
@@ -245,8 +281,7 @@ class Check {
     );
     fmt::print(
         "rate: {:.3f} GB/s over {}, {:.3f} ms (median of {})\n",
-        static_cast<double>(bytes) / seconds / 1e9, transport_.name(), 1e3 * seconds,
-        seconds_.size()
+        static_cast<double>(bytes) / seconds / 1e9, choice_.name, 1e3 * seconds, seconds_.size()
     );
     fmt::print(
         "memory: high water {:.3f} MB a rank, bound {:.3f} MB\n",
@@ -257,7 +292,7 @@ class Check {
 
   const CheckOptions& options_;
   const Communicator& comm_;
-  MpiTransport transport_;
+  TransportChoice choice_;
   std::unique_ptr<FaultTransport> faulty_;
   Placement first_;
   Placement second_;
@@ -321,6 +356,10 @@ std::vector<Option> check_options() {
       moved,
       deadline,
       with_default(integer("repeat", 1, 1e9, "shuffles, there and back"), 1),
+      {.name = "transport",
+       .value_name = "KIND",
+       .help = "mpi (host memory), nccl (device memory), or auto: nccl if every rank can",
+       .default_value = "mpi"},
       {.name = "per-layer",
        .kind = OptionKind::kFlag,
        .help = "a transaction a layer, in the memory of one layer"},

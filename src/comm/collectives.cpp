@@ -104,4 +104,8 @@ void all_gather_into(
 
 void barrier(const Communicator& comm) { RP_MPI(MPI_Barrier(comm.get())); }
 
+int count_nodes(const Communicator& comm) {
+  return all_reduce_sum(comm.split_by_node().is_root() ? 1 : 0, comm);
+}
+
 }  // namespace routepack

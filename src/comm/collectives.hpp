@@ -146,4 +146,7 @@ template <class T>
 
 void barrier(const Communicator& comm);
 
+// Machines that the ranks run on.
+[[nodiscard]] int count_nodes(const Communicator& comm);
+
 }  // namespace routepack

@@ -54,7 +54,7 @@ double expected_moves_per_sample(
     std::int64_t moves_per_sweep,
     int num_workers
 ) {
-  double moves = static_cast<double>(search.num_sweeps * moves_per_sweep);
+  double moves = static_cast<double>(search.num_sweeps) * static_cast<double>(moves_per_sweep);
   if (search.time_limit_seconds > 0.0) {
     const double chains_per_worker =
         std::max(1.0, static_cast<double>(search.num_chains) / static_cast<double>(num_workers));

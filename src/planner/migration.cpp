@@ -84,6 +84,9 @@ MigrationTerms migration_terms(const PlanOptions& options, const WindowShape& wi
                         static_cast<double>(options.cost.capacity_tokens) * options.topology.edp() /
                         options.cost.expert_weight;
   }
+  if (options.cost.expert_weight <= 0.0 && asked.cost_per_expert > 0.0) {
+    terms.max_moved = 0;  // nothing pays for a move
+  }
   terms.is_free = terms.max_moved >= all && terms.price_pairs <= 0.0;
   return terms;
 }

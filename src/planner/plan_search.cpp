@@ -25,6 +25,12 @@ constexpr std::array<Turn, 2> kTurns = {{{0.5, 0.3, 32}, {0.5, 0.05, 24}}};
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
 
+std::int64_t max_shard_of_reorder(const SearchInput& input, const SearchProblem& problem) {
+  return input.first_fit.num_rows == input.packed.num_rows
+             ? SearchState(problem, input.first_fit, SimdLevel::kPortable).score().max_shard
+             : INT64_MAX;
+}
+
 // Chain 0 starts from first fit where it has the rows, the others from the kinds in turn.
 CellLayout make_start(const SearchInput& input, const SearchProblem& problem, ChainId chain) {
   if (chain == ChainId{0} && input.first_fit.num_rows == input.packed.num_rows) {
@@ -62,6 +68,7 @@ PlanSearch::PlanSearch(
       node_(comm.split_by_node()),
       threads_(choose_threads(input.options.search, node_)),
       placed_(place(input.placement)),
+      reorder_(max_shard_of_reorder(input, placed_->problem())),
       search_(complete_options(
           input.options.search,
           placed_->problem(),
@@ -108,8 +115,13 @@ void PlanSearch::explore(double share) {
     anneal(kExplore, share);
     improve_placement();
     anneal(kSettle, share);
-    if (best == nullptr || population_.best_score() < best_score) {
-      best_score = population_.best_score();
+    const SearchScore score = population_.best_score();
+    const bool ties =
+        best != nullptr && score < best_score &&
+        total_of(score, placed_->placement()) == total_of(best_score, best->placement());
+    if (best == nullptr || ties ||
+        gains(score, placed_->placement(), best_score, best->placement())) {
+      best_score = score;
       best_layout = population_.best_layout();
       best = place(placed_->placement());
     }
@@ -188,17 +200,15 @@ Placement PlanSearch::place_for_layout() {
   return placement;
 }
 
-// Goes on with a placement for the best layout if the layout gains, also beyond the price of
-// moving; otherwise with the old one. All chains continue from the layout.
+// Goes on with a placement for the best layout if that gains, the price of moving counted in;
+// otherwise with the old one. All chains continue from the layout.
 void PlanSearch::improve_placement() {
   layout_ = population_.best_layout();
   Placed offered = place(place_for_layout());
   const SearchScore before = population_.best_score();
   population_.rebase(offered->problem());
   const SearchScore after = population_.best_score();
-  const bool gains = after < before && cost_of(after) + price_of(offered->placement()) <
-                                           cost_of(before) + price_of(placed_->placement());
-  if (gains) {
+  if (gains(after, offered->placement(), before, placed_->placement())) {
     placed_.swap(offered);
   } else {
     population_.rebase(placed_->problem());
@@ -218,6 +228,20 @@ double PlanSearch::price_of(const Placement& placement) const {
   const MigrationOptions& asked = input_.options.migration;
   return asked.cost_per_expert / static_cast<double>(asked.horizon_steps) *
          static_cast<double>(count_moved_experts(*input_.options.current_placement, placement));
+}
+
+double PlanSearch::total_of(const SearchScore& score, const Placement& placement) const {
+  return cost_of(score) + price_of(placement);
+}
+
+bool PlanSearch::gains(
+    const SearchScore& score,
+    const Placement& placement,
+    const SearchScore& old_score,
+    const Placement& old_placement
+) const {
+  return score.max_shard <= std::max(old_score.max_shard, reorder_) &&
+         total_of(score, placement) < total_of(old_score, old_placement);
 }
 
 SearchOutput PlanSearch::result(std::vector<MigrationPoint> front) const {

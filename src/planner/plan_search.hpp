@@ -27,7 +27,7 @@ class PlanSearch {
   // Anneals and re-places the experts in turns, with `share` of the budget.
   void run_turns(double share);
   // What other limits on moving experts would give, with `share` of the budget. A point within the
-  // terms that beats the plan becomes the plan.
+  // terms that beats the plan, the price of moving counted in, becomes the plan.
   [[nodiscard]] std::vector<MigrationPoint> trace_front(double share);
   // The plan, polished.
   [[nodiscard]] SearchOutput result(std::vector<MigrationPoint> front) const;
@@ -45,6 +45,14 @@ class PlanSearch {
   void improve_placement();
   [[nodiscard]] double cost_of(const SearchScore& score) const;
   [[nodiscard]] double price_of(const Placement& placement) const;
+  [[nodiscard]] double total_of(const SearchScore& score, const Placement& placement) const;
+  // Less in total, and no plan that was at least as good as `reorder` gets worse than that.
+  [[nodiscard]] bool gains(
+      const SearchScore& score,
+      const Placement& placement,
+      const SearchScore& old_score,
+      const Placement& old_placement
+  ) const;
 
   const SearchInput& input_;
   const PlanObserver& observer_;
@@ -53,6 +61,7 @@ class PlanSearch {
   Communicator node_;
   int threads_;
   Placed placed_;
+  std::int64_t reorder_;  // max_shard of that policy in units; INT64_MAX where it has other rows
   SearchOptions search_;
   Population population_;
   double scale_;                  // mean |energy change| of a random move, in units

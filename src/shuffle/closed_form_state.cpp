@@ -104,15 +104,22 @@ std::int64_t bytes_per_expert(const StateShape& shape) {
   return (kWeightBytes + 3 * kStateBytes) * (elements_of(shape, 0) + elements_of(shape, 1));
 }
 
-ClosedFormState::ClosedFormState(const StateShape& shape, int rank, const Placement& placement)
-    : shape_(shape), registry_(EdpShard{rank / shape.ep}) {
+ClosedFormState::ClosedFormState(
+    const StateShape& shape, int rank, const Placement& placement, CopyEngine* engine
+)
+    : shape_(shape),
+      device_(engine != nullptr && engine->memory() == Memory::kDevice ? engine : nullptr),
+      registry_(EdpShard{rank / shape.ep}) {
   const EpRank ep_rank{rank % shape.ep};
   reserve_weights(ep_rank);
   reserve_optimizer(ep_rank, rank / shape.ep);
   arena_.assign(static_cast<std::size_t>(reserved_ + kGuardBytes), kGuard);
+  device_arena_ = device_ != nullptr ? device_->allocate(bytes()) : nullptr;
+  std::byte* const base = device_ != nullptr ? device_arena_.get() : arena_.data();
   for (Place& place : places_) {
+    place.tensor.memory = device_ != nullptr ? Memory::kDevice : Memory::kHost;
     for (std::size_t n = 0; n < place.offsets.size(); ++n) {
-      place.tensor.ranges[n].address = arena_.data() + place.offsets[n];
+      place.tensor.ranges[n].address = base + place.offsets[n];
     }
     registry_.add(place.tensor);
   }
@@ -182,12 +189,23 @@ void ClosedFormState::reserve_optimizer(EpRank ep_rank, int shard) {
 
 void ClosedFormState::fill(const Placement& placement) {
   const std::vector<IndexVector<SlotId, ExpertId>> experts = experts_by_slot(placement);
-  for (const SlotTensor& tensor : registry_.tensors()) {
+  for (const Place& place : places_) {
+    const SlotTensor& tensor = place.tensor;
     const ExpertId expert = experts[tensor.layer.offset()][tensor.slot];
     const std::uint64_t key = tensor_key(shape_.seed, tensor.layer, expert, tensor.kind);
-    for (const TensorRange& range : tensor.ranges) {
-      fill_range(range.address, key, range.begin, range.bytes);
+    for (std::size_t n = 0; n < tensor.ranges.size(); ++n) {
+      const TensorRange& range = tensor.ranges[n];
+      fill_range(arena_.data() + place.offsets[n], key, range.begin, range.bytes);
     }
+  }
+  if (device_ != nullptr) {
+    device_->from_host(device_arena_.get(), arena_.data(), bytes());
+  }
+}
+
+void ClosedFormState::read_back() const {
+  if (device_ != nullptr) {
+    device_->to_host(arena_.data(), device_arena_.get(), bytes());
   }
 }
 
@@ -198,18 +216,22 @@ std::string ClosedFormState::find_fault(const Placement& placement) const {
     std::int64_t end = 0;
   };
   std::vector<Extent> used;
-  for (const SlotTensor& tensor : registry_.tensors()) {
+  read_back();
+  for (const Place& place : places_) {
+    const SlotTensor& tensor = place.tensor;
     const ExpertId expert = experts[tensor.layer.offset()][tensor.slot];
     const std::uint64_t key = tensor_key(shape_.seed, tensor.layer, expert, tensor.kind);
-    for (const TensorRange& range : tensor.ranges) {
-      const std::int64_t wrong = find_difference(range.address, key, range.begin, range.bytes);
+    for (std::size_t n = 0; n < tensor.ranges.size(); ++n) {
+      const TensorRange& range = tensor.ranges[n];
+      const std::int64_t offset = place.offsets[n];
+      const std::int64_t wrong =
+          find_difference(arena_.data() + offset, key, range.begin, range.bytes);
       if (wrong < range.begin + range.bytes) {
         return fmt::format(
             "layer {}, tensor {}, slot {}: bytes from {} on are not those of expert {}",
             tensor.layer.value(), tensor.kind, tensor.slot.value(), wrong, expert.value()
         );
       }
-      const std::int64_t offset = range.address - arena_.data();
       used.push_back(Extent{offset, offset + range.bytes});
     }
   }

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "routepack/weights.hpp"
+#include "shuffle/copy_engine.hpp"
 
 namespace routepack {
 
@@ -30,8 +32,11 @@ struct StateShape {
 class ClosedFormState {
  public:
   // What rank `rank` of ep * edp holds: EP rank = rank % ep, EDP shard = rank / ep. The experts
-  // lie as `placement` says.
-  ClosedFormState(const StateShape& shape, int rank, const Placement& placement);
+  // lie as `placement` says. With an engine of device memory everything lies there; it must
+  // outlive the state.
+  ClosedFormState(
+      const StateShape& shape, int rank, const Placement& placement, CopyEngine* engine = nullptr
+  );
 
   [[nodiscard]] const ExpertRegistry& registry() const { return registry_; }
   [[nodiscard]] std::int64_t bytes() const { return static_cast<std::int64_t>(arena_.size()); }
@@ -44,9 +49,12 @@ class ClosedFormState {
   void reserve_weights(EpRank ep_rank);
   void reserve_optimizer(EpRank ep_rank, int shard);
   [[nodiscard]] std::int64_t reserve(std::int64_t bytes);
+  void read_back() const;
 
   StateShape shape_;
-  std::vector<std::byte> arena_;
+  mutable std::vector<std::byte> arena_;  // with a device: the host's copy
+  CopyEngine* device_ = nullptr;
+  std::shared_ptr<std::byte> device_arena_;
   struct Place {
     SlotTensor tensor;                  // addresses still null
     std::vector<std::int64_t> offsets;  // into the arena, one a range

@@ -179,7 +179,7 @@ std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
   std::string error;
   for (unsigned tests = 1;; ++tests) {
     if (!test_posted(error)) {
-      return ExchangeFault{false, -1, error};
+      return ExchangeFault{false, -1, error, false, true};
     }
     if (requests_.empty()) {
       break;

@@ -173,7 +173,7 @@ void Transaction::finish(const RoundId& id) {
           "rank {}, round {}: {}{}", rank_, id.round, fault->what,
           stream != streams.end() ? ": " + tensor_in(*stream, id.round) : std::string{}
       ),
-      waited.count()
+      fault->from_library ? kNotWaiting : waited.count()
   );
 }
 

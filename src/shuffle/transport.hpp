@@ -42,6 +42,7 @@ struct ExchangeFault {
   int peer = -1;                   // whose slice is missing; -1: none, or it cannot be told
   std::string what;                // e.g. "no slice from rank 3 within 5 s"
   bool outgoing = false;           // it is the slice to `peer` that did not go
+  bool from_library = false;       // reported by the library: this rank did not merely wait
 };
 
 class Transport {

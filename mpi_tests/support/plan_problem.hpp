@@ -1,8 +1,9 @@
-// A window in memory, cut as load_window cuts a folder.
+// Small planning problems, whole or as the slice of a rank.
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "routepack/window.hpp"
+#include "routepack/options.hpp"
+#include "support/search_instance.hpp"
 
 namespace routepack::testing {
 
@@ -19,6 +20,15 @@ inline WindowSlice slice_of(const WindowSlice& window, const Communicator& comm)
       window.demand.begin() + share.begin * row, window.demand.begin() + share.end * row
   );
   return slice;
+}
+
+inline PlanOptions options_for(const Topology& topology, std::int64_t capacity) {
+  PlanOptions options;
+  options.topology = topology;
+  options.cost = {capacity, {{"full", 10.0, 5.0}}, 1.0};
+  options.search.num_sweeps = 40;
+  options.search.num_chains = 3;
+  return options;
 }
 
 }  // namespace routepack::testing

@@ -1,0 +1,42 @@
+// A thread block a tile.
+#include "shuffle/nccl_kernels.hpp"
+#include "shuffle/tile_kernels.cuh"
+
+namespace routepack {
+namespace {
+
+template <TileWork kWork>
+__global__ void __launch_bounds__(kThreads)
+    run_tile(const CopyTile* tiles, std::uint64_t* checksums) {
+  const CopyTile tile = tiles[blockIdx.x];
+  run_tile_thread<kWork>(tile, checksums);
+}
+
+}  // namespace
+
+cudaError_t launch_tiles(
+    TileWork work,
+    const CopyTile* tiles,
+    std::int64_t num_tiles,
+    std::uint64_t* checksums,
+    cudaStream_t stream
+) {
+  if (num_tiles == 0) {
+    return cudaSuccess;
+  }
+  const auto num_blocks = static_cast<unsigned>(num_tiles);
+  switch (work) {
+    case TileWork::kPack:
+      run_tile<TileWork::kPack><<<num_blocks, kThreads, 0, stream>>>(tiles, checksums);
+      break;
+    case TileWork::kChecksum:
+      run_tile<TileWork::kChecksum><<<num_blocks, kThreads, 0, stream>>>(tiles, checksums);
+      break;
+    case TileWork::kUnpack:
+      run_tile<TileWork::kUnpack><<<num_blocks, kThreads, 0, stream>>>(tiles, checksums);
+      break;
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace routepack
