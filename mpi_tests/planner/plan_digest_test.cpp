@@ -5,8 +5,7 @@
 
 #include "comm/communicator.hpp"
 #include "routepack/planner.hpp"
-#include "support/search_instance.hpp"
-#include "support/window_slice.hpp"
+#include "support/plan_problem.hpp"
 
 namespace routepack {
 namespace {
