@@ -218,7 +218,7 @@ TEST_F(MakePlan, ATimeLimitIsRecorded) {
   testing::Draws draws{6};
   const WindowSlice window = testing::make_window({.num_samples = 30}, draws);
   PlanOptions options = options_for({.dp = 4, .ep = 2}, 200);
-  options.search = {.time_limit_seconds = 0.3};
+  options.search = {.time_limit_seconds = 2.0};
   const Plan plan = plan_of(window, options);
   EXPECT_TRUE(plan.time_limited);
   EXPECT_GT(plan.search.num_sweeps, 0);
