@@ -1,11 +1,26 @@
-// Options for small planning problems.
+// Small planning problems, whole or as the slice of a rank.
 #pragma once
 
+#include "comm/communicator.hpp"
 #include "routepack/options.hpp"
 #include "support/search_instance.hpp"
-#include "support/window_slice.hpp"
 
 namespace routepack::testing {
+
+// The part of the window that falls to this rank.
+inline WindowSlice slice_of(const WindowSlice& window, const Communicator& comm) {
+  const Share share = share_of(window.num_local(), comm.mpi_rank(), comm.num_mpi_ranks());
+  const auto row =
+      static_cast<std::ptrdiff_t>(window.shape.num_moe_layers() * window.shape.num_experts);
+  WindowSlice slice;
+  slice.shape = window.shape;
+  slice.first_sample = share.begin;
+  slice.lengths.assign(window.lengths.begin() + share.begin, window.lengths.begin() + share.end);
+  slice.demand.assign(
+      window.demand.begin() + share.begin * row, window.demand.begin() + share.end * row
+  );
+  return slice;
+}
 
 inline PlanOptions options_for(const Topology& topology, std::int64_t capacity) {
   PlanOptions options;
