@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,20 @@ TEST(AtomicFile, FollowsLinksAndLeavesPipesInPlace) {
   EXPECT_EQ(std::string(buffer.data()), "through");
   ::close(reader);
   EXPECT_TRUE(std::filesystem::is_fifo(folder.file("pipe")));
+}
+
+// A reader would take the probe's close for the end of the output.
+TEST(CheckOutputPath, DoesNotOpenAPipe) {
+  const TempFolder folder;
+  const std::string path = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  check_output_path(path);
+  pollfd hung_up = {reader, POLLIN, 0};
+  EXPECT_EQ(::poll(&hung_up, 1, 0), 0);
+  EXPECT_EQ(hung_up.revents, 0);
+  ::close(reader);
 }
 
 }  // namespace

@@ -96,6 +96,17 @@ void AtomicFile::commit() {
   }
 }
 
-void check_output_path(const std::string& path) { const AtomicFile probe(path); }
+void check_output_path(const std::string& path) {
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    // A pipe is opened once only: the reader takes the first close for the end.
+    RP_CHECK(
+        ::access(path.c_str(), W_OK) == 0, ErrorCode::kUsage, "cannot write {}: {}", path, reason()
+    );
+    return;
+  }
+  const AtomicFile probe(path);
+}
 
 }  // namespace routepack
