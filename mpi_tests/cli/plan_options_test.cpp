@@ -71,8 +71,6 @@ TEST(PlanOptions, EveryOptionArrives) {
        "32",
        "--sweeps",
        "50",
-       "--time-limit",
-       "2.5",
        "--threads",
        "2",
        "--migration-cost-per-expert",
@@ -98,7 +96,6 @@ TEST(PlanOptions, EveryOptionArrives) {
   EXPECT_EQ(full.options.search.seed, 9223372036854775807U);
   EXPECT_EQ(full.options.search.num_chains, 32);
   EXPECT_EQ(full.options.search.num_sweeps, 50);
-  EXPECT_EQ(full.options.search.time_limit_seconds, 2.5);
   EXPECT_EQ(full.options.search.num_threads, 2);
   EXPECT_EQ(full.options.migration.cost_per_expert, 0.25);
   EXPECT_EQ(full.options.migration.horizon_steps, 10);
@@ -142,6 +139,7 @@ TEST(PlanOptions, RefusesWhatIsMissingOrOutOfRange) {
       (void)parse_options(plan_spec(), arguments);
     });
   }
+  expect_refused({"--sweeps", "50", "--time-limit", "2"}, ErrorCode::kUsage, "time-limit");
   expect_refused({"--sweeps", "-3"}, ErrorCode::kNumberOutOfRange, "--sweeps is -3");
   expect_refused({"--sweeps", "0"}, ErrorCode::kNumberOutOfRange, "--sweeps is 0");
   expect_refused({"--chains", "0"}, ErrorCode::kNumberOutOfRange, "--chains is 0");

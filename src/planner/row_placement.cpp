@@ -17,7 +17,7 @@ constexpr int kSwapsOfAPerturbation = 2;
 // A descent costs about E² · blocks steps; rounds are as many as keep a layer to a few
 // milliseconds.
 int num_rounds(std::size_t experts, std::size_t padded_blocks) {
-  constexpr std::size_t kWork = 5'000'000;
+  constexpr std::size_t kWork = 10'000'000;
   constexpr std::size_t kMostRounds = 32;
   return static_cast<int>(
       std::clamp<std::size_t>(kWork / (experts * experts * padded_blocks), 1, kMostRounds)
