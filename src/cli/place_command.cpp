@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
+#include "cli/plan_options.hpp"
 #include "comm/agreement.hpp"
 #include "io/atomic_file.hpp"
 #include "io/mapped_file.hpp"
@@ -146,18 +147,8 @@ Command place_command() {
             {.name = "out,o",
              .value_name = "FILE",
              .help = "the placement to write (JSON); standard output where not given"},
-            {.name = "seed",
-             .kind = OptionKind::kInteger,
-             .value_name = "S",
-             .help = "seed of every random draw",
-             .default_value = "1",
-             .min = 0.0},
-            {.name = "threads",
-             .kind = OptionKind::kInteger,
-             .value_name = "N",
-             .help = "threads of a rank; the node's cores divided by its ranks where not given",
-             .min = 1,
-             .max = 4096}}},
+            seed_option(),
+            threads_option()}},
       run_place};
 }
 

@@ -138,14 +138,29 @@ std::vector<Option> cost_options() {
   };
 }
 
+Option seed_option() {
+  return {
+      .name = "seed",
+      .kind = OptionKind::kInteger,
+      .value_name = "S",
+      .help = "seed of every random draw",
+      .default_value = "1",
+      .min = 0.0};
+}
+
+Option threads_option() {
+  return {
+      .name = "threads",
+      .kind = OptionKind::kInteger,
+      .value_name = "N",
+      .help = "threads of a rank; the node's cores divided by its ranks where not given",
+      .min = 1,
+      .max = 4096};
+}
+
 std::vector<Option> search_options() {
   return {
-      {.name = "seed",
-       .kind = OptionKind::kInteger,
-       .value_name = "S",
-       .help = "seed of every random draw",
-       .default_value = "1",
-       .min = 0.0},
+      seed_option(),
       {.name = "chains",
        .kind = OptionKind::kInteger,
        .value_name = "P",
@@ -167,12 +182,7 @@ std::vector<Option> search_options() {
        .min = 0.001,
        .max = 1e9,
        .contradicts = {"sweeps"}},
-      {.name = "threads",
-       .kind = OptionKind::kInteger,
-       .value_name = "N",
-       .help = "threads of a rank; the node's cores divided by its ranks where not given",
-       .min = 1,
-       .max = 4096},
+      threads_option(),
   };
 }
 

@@ -23,6 +23,9 @@ struct PlanRequest {
 [[nodiscard]] std::vector<Option> topology_options();
 [[nodiscard]] std::vector<Option> cost_options();
 [[nodiscard]] std::vector<Option> search_options();
+// Those of any command that searches.
+[[nodiscard]] Option seed_option();
+[[nodiscard]] Option threads_option();
 [[nodiscard]] std::vector<Option> migration_options();
 
 [[nodiscard]] CommandSpec plan_spec();
