@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "annealing/acceptance.hpp"
+#include "random/acceptance.hpp"
 #include "annealing/schedule.hpp"
 #include "support/random_window.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "annealing/acceptance.hpp"
+#include "random/acceptance.hpp"
 #include "annealing/moves.hpp"
 #include "objective/search_state.hpp"
 

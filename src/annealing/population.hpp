@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "annealing/acceptance.hpp"
+#include "random/acceptance.hpp"
 #include "annealing/chain.hpp"
 #include "annealing/exchange.hpp"
 #include "annealing/schedule.hpp"

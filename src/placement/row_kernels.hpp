@@ -64,6 +64,18 @@ struct GainMasks {
   std::uint32_t* b = nullptr;
 };
 
+// EP ranks a and b exchange two experts.
+struct ExchangeQuery {
+  const std::uint32_t* load_a = nullptr;
+  const std::uint32_t* load_b = nullptr;
+  const std::uint32_t* out = nullptr;            // demand that leaves a for b
+  const std::uint32_t* in = nullptr;             // demand that leaves b for a
+  const std::uint32_t* const* others = nullptr;  // loads whose maximum is that of the other ranks
+  std::size_t num_others = 0;
+  std::size_t steps = 0;
+  std::size_t safe_steps = 1;  // as in PairLoads
+};
+
 struct RowKernels {
   // The cheapest candidate; ties: the first.
   Partner (*find_partner)(const PartnerQuery& query);
@@ -76,6 +88,8 @@ struct RowKernels {
   // result = max(x, y), element by element.
   void (*take_larger
   )(std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps);
+  // Σ over blocks of the peaks after an exchange.
+  std::int64_t (*sum_exchanged)(const ExchangeQuery& query);
 };
 
 [[nodiscard]] const RowKernels& row_kernels(SimdLevel level, PairObjective objective);

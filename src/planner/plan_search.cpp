@@ -20,8 +20,12 @@ constexpr double kExploreShare = 0.05;
 constexpr double kSettleShare = 0.03;
 constexpr Turn kExplore = {kExploreShare, 0.3, 12};
 constexpr Turn kSettle = {kSettleShare, 0.05, 12};
+constexpr PlacementTurn kExplorePlacement = {10'000, 0.01};
 // Then, in what is left, from the best of them.
 constexpr std::array<Turn, 2> kTurns = {{{0.5, 0.3, 32}, {0.5, 0.05, 24}}};
+constexpr PlacementTurn kTurnPlacement = {40'000, 0.03};
+constexpr std::int64_t kFirstMovesPerLayer = 5'000;  // with a time limit, to learn the speed
+constexpr std::int64_t kMostMovesPerLayer = 400'000;
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
 
@@ -67,6 +71,7 @@ PlanSearch::PlanSearch(
       comm_(comm),
       node_(comm.split_by_node()),
       threads_(choose_threads(input.options.search, node_)),
+      acceptance_(broadcast_value(Acceptance::make_table(), 0, comm)),
       placed_(place(input.placement)),
       reorder_(max_shard_of_reorder(input, placed_->problem())),
       search_(complete_options(
@@ -113,7 +118,7 @@ void PlanSearch::explore(double share) {
         number == 0 ? layout_ : make_start(input_, placed_->problem(), ChainId{number})
     );
     anneal(kExplore, share);
-    improve_placement();
+    improve_placement(kExplorePlacement);
     anneal(kSettle, share);
     const SearchScore score = population_.best_score();
     const bool ties =
@@ -137,7 +142,7 @@ void PlanSearch::run_turns(double share) {
   const double left = 1.0 - kNumExplorations * (kExploreShare + kSettleShare);
   for (const Turn& turn : kTurns) {
     anneal({turn.budget * left, turn.heat, turn.num_stages}, share);
-    improve_placement();
+    improve_placement(kTurnPlacement);
   }
   layout_ = population_.best_layout();
 }
@@ -177,34 +182,59 @@ void PlanSearch::tell(const StageReport& stage) const {
   }
 }
 
+std::int64_t PlanSearch::moves_per_layer(const PlacementTurn& turn) const {
+  if (search_.time_limit_seconds <= 0.0) {
+    return turn.moves_per_layer;
+  }
+  std::int64_t moves = kFirstMovesPerLayer;
+  if (seconds_per_move_ > 0.0) {
+    const double allowed = turn.time_share * search_.time_limit_seconds;
+    moves = static_cast<std::int64_t>(
+        std::min(allowed / seconds_per_move_, static_cast<double>(kMostMovesPerLayer))
+    );
+  }
+  return broadcast_value(moves, 0, comm_);  // the root's clock decides for all
+}
+
 // The experts' placement for the layout, within the terms of the migration.
-Placement PlanSearch::place_for_layout() {
+Placement PlanSearch::place_for_layout(const PlacementTurn& turn) {
   const double started = clock_.seconds();
-  const PlanOptions& options = input_.options;
-  const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
-  Placement placement =
-      input_.terms.is_free
-          ? refine_placement(
-                input_.slice, layout_, placed_->placement(), current, options.topology,
-                search_.seed, threads_, choose_simd(search_), comm_
-            )
-          : cheapest(
-                migrations_for_layout(
-                    input_.slice, layout_, *current, options,
-                    migration_budgets(*current, input_.terms), threads_, comm_
-                ),
-                input_.terms
-            )
-                .placement;
+  Placement placement = input_.terms.is_free ? anneal_placement(turn) : migrate_for_layout();
   placing_seconds_ = std::max(placing_seconds_, clock_.seconds() - started);
   return placement;
 }
 
+Placement PlanSearch::anneal_placement(const PlacementTurn& turn) {
+  const double started = clock_.seconds();
+  const PlanOptions& options = input_.options;
+  const std::int64_t moves = moves_per_layer(turn);
+  Placement placement = refine_placement(
+      input_.slice, layout_, placed_->placement(),
+      options.current_placement ? &*options.current_placement : nullptr, options.topology,
+      {moves, search_.seed, placements_++, threads_, choose_simd(search_), acceptance_}, comm_
+  );
+  seconds_per_move_ =
+      (clock_.seconds() - started) / static_cast<double>(std::max<std::int64_t>(moves, 1));
+  return placement;
+}
+
+Placement PlanSearch::migrate_for_layout() {
+  const Placement& current = *input_.options.current_placement;
+  return cheapest(
+             migrations_for_layout(
+                 input_.slice, layout_, current, input_.options,
+                 migration_budgets(current, input_.terms), threads_, comm_
+             ),
+             input_.terms
+  )
+      .placement;
+}
+
 // Goes on with a placement for the best layout if that gains, the price of moving counted in;
 // otherwise with the old one. All chains continue from the layout.
-void PlanSearch::improve_placement() {
+void PlanSearch::improve_placement(const PlacementTurn& turn) {
   layout_ = population_.best_layout();
-  Placed offered = place(place_for_layout());
+  Placed offered = place(place_for_layout(turn));
   const SearchScore before = population_.best_score();
   population_.rebase(offered->problem());
   const SearchScore after = population_.best_score();

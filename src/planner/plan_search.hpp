@@ -19,6 +19,12 @@ struct Turn {
   int num_stages;
 };
 
+// A placement for the layout that a stretch of annealing found.
+struct PlacementTurn {
+  std::int64_t moves_per_layer;  // where the plan is to be reproducible
+  double time_share;             // of a time limit
+};
+
 // Every method is collective.
 class PlanSearch {
  public:
@@ -41,8 +47,11 @@ class PlanSearch {
   void anneal(const Turn& turn, double share);
   void move_to(Placed placed);
   void tell(const StageReport& stage) const;
-  [[nodiscard]] Placement place_for_layout();
-  void improve_placement();
+  [[nodiscard]] std::int64_t moves_per_layer(const PlacementTurn& turn) const;
+  [[nodiscard]] Placement place_for_layout(const PlacementTurn& turn);
+  [[nodiscard]] Placement anneal_placement(const PlacementTurn& turn);
+  [[nodiscard]] Placement migrate_for_layout();
+  void improve_placement(const PlacementTurn& turn);
   [[nodiscard]] double cost_of(const SearchScore& score) const;
   [[nodiscard]] double price_of(const Placement& placement) const;
   [[nodiscard]] double total_of(const SearchScore& score, const Placement& placement) const;
@@ -60,6 +69,7 @@ class PlanSearch {
   Stopwatch clock_;
   Communicator node_;
   int threads_;
+  Acceptance acceptance_;
   Placed placed_;
   std::int64_t reorder_;  // max_shard of that policy in units; INT64_MAX where it has other rows
   SearchOptions search_;
@@ -68,6 +78,8 @@ class PlanSearch {
   TemperatureRange range_;        // relative to the scale
   CellLayout layout_;             // the best under placed_
   double placing_seconds_ = 0.0;  // the longest so far
+  double seconds_per_move_ = 0.0;  // of all layers, at the last placement; 0: not yet known
+  std::uint32_t placements_ = 0;
   double spent_ = 0.0;            // of the budget, a share
   std::string phase_ = "explore";
 };

@@ -1,10 +1,10 @@
-// Row-aware placement over all ranks: with the layout fixed, every rank refines its layers.
+// Row-aware placement over all ranks: with the layout fixed, every rank anneals its layers.
 #pragma once
 
 #include <cstdint>
 
 #include "comm/communicator.hpp"
-#include "placement/row_aware.hpp"
+#include "random/acceptance.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"
 #include "routepack/simd.hpp"
@@ -13,20 +13,26 @@
 
 namespace routepack {
 
+struct RowPlacementEffort {
+  std::int64_t moves_per_layer = 0;  // proposed swaps of two experts
+  std::uint64_t seed = 1;
+  std::uint32_t round = 0;  // calls with other rounds draw anew
+  int num_threads = 1;
+  SimdLevel simd = SimdLevel::kPortable;
+  const Acceptance& acceptance;
+};
+
 // Collective. Re-places the experts of every layer for the peaks of the (row, shard) blocks that
-// `layout` makes: a descent from `placement`, then iterated local search, perturbing the best
-// placement so far and descending again, as often as the layer's size allows. EP ranks are numbered
-// so that least experts move from `current` (null: from `placement`). `seed` drives the
-// perturbations. The same at any number of ranks and threads and any `simd`.
+// `layout` makes, by annealing from `placement`; no layer gets worse. EP ranks are numbered so that
+// least experts move from `current` (null: from `placement`). The same at any number of ranks and
+// threads and any `simd`.
 [[nodiscard]] Placement refine_placement(
     const WindowSlice& slice,
     const CellLayout& layout,
     const Placement& placement,
     const Placement* current,
     const Topology& topology,
-    std::uint64_t seed,
-    int num_threads,
-    SimdLevel simd,
+    const RowPlacementEffort& effort,
     const Communicator& comm
 );
 

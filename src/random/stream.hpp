@@ -17,6 +17,7 @@ enum class Purpose : std::uint32_t {
   kRowSearch,
   kSynthetic,
   kPerturbation,
+  kRowPlacement,
   kTests = 100,
 };
 

@@ -1,4 +1,4 @@
-#include "annealing/acceptance.hpp"
+#include "random/acceptance.hpp"
 
 #include <cmath>
 
