@@ -1,12 +1,13 @@
-// Time and gain of row-aware placement for the layers of one window, on one core: sum_gain_% is
-// what it lowers of Σ over blocks of the peaks, after the placement on the aggregate demand.
+// Time and gain of row-aware placement, by descent and by annealing, for the layers of one window,
+// on one core: sum_gain_% is what it lowers of Σ over blocks of the peaks, after the placement on
+// the aggregate demand.
 #include <benchmark/benchmark.h>
 
 #include <vector>
 
 #include "placement/make_demand.hpp"
 #include "placement/place_layer.hpp"
-#include "placement/row_aware.hpp"
+#include "placement/row_annealing.hpp"
 
 namespace routepack {
 namespace {
@@ -60,6 +61,31 @@ void refine(benchmark::State& state) {
   state.counters["swaps"] = swaps;
 }
 
+// The same by annealing: gain for time, beside the descent.
+void anneal(benchmark::State& state) {
+  const auto num_layers = static_cast<int>(state.range(0));
+  const auto num_experts = static_cast<int>(state.range(1));
+  const auto ep = static_cast<int>(state.range(2));
+  const auto num_blocks = static_cast<int>(state.range(3));
+  const std::vector<Layer> window = make_window(num_layers, num_experts, ep, num_blocks);
+  const Acceptance acceptance{Acceptance::make_table()};
+  double before = 0.0;
+  double after = 0.0;
+  for (auto _ : state) {
+    before = after = 0.0;
+    for (std::size_t layer = 0; layer < window.size(); ++layer) {
+      const Stream random{1, Purpose::kTests, static_cast<std::uint32_t>(layer)};
+      const RowAwareResult result = anneal_layer(
+          window[layer].demand, num_blocks, ep, window[layer].start, {},
+          {state.range(4), random, 0, acceptance}
+      );
+      before += static_cast<double>(result.sum_before);
+      after += static_cast<double>(result.sum_peaks);
+    }
+  }
+  state.counters["sum_gain_%"] = 100.0 * (1.0 - after / before);
+}
+
 // Shapes of known windows: DeepSeek-V2-Lite, Ling-Tiny, Ling-Flash, Qwen3-30B, gpt-oss-20b,
 // DeepSeek-V3, and a large one.
 BENCHMARK(refine)
@@ -71,6 +97,16 @@ BENCHMARK(refine)
     ->ArgsProduct({{24}, {32}, {8}, {18}, {4, 8}})
     ->ArgsProduct({{58}, {256}, {32}, {24}, {4, 8}})
     ->ArgsProduct({{61}, {256}, {64}, {512}, {4, 8}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(anneal)
+    ->ArgNames({"layers", "E", "ep", "blocks", "moves"})
+    ->ArgsProduct({{26}, {64}, {8}, {3}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{23}, {128}, {8}, {9}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{40}, {512}, {8}, {8}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{48}, {128}, {8}, {20}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{24}, {32}, {8}, {18}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{58}, {256}, {32}, {24}, {2'500, 10'000, 40'000}})
+    ->ArgsProduct({{61}, {256}, {64}, {512}, {2'500, 10'000, 40'000}})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 
 // Shares of the kinds of moves, out of 256, in the order of propose().
 constexpr std::uint32_t kNearSwap = 96;
-constexpr std::uint32_t kFarSwap = 64;
+constexpr std::uint32_t kFarSwap = 36;
+constexpr std::uint32_t kSwapWithinBlock = 28;
 constexpr std::uint32_t kAnySwap = 32;
 constexpr std::uint32_t kRelocate = 24;
 constexpr std::uint32_t kOneForTwo = 32;
@@ -43,6 +44,10 @@ std::optional<Move> MoveProposer::propose(const Block& random, const SearchState
     return swap(sample, neighbour(sample, random.word(2), kFarReach), state);
   }
   kind -= kFarSwap;
+  if (kind < kSwapWithinBlock) {
+    return swap_within_block(sample, random, state);
+  }
+  kind -= kSwapWithinBlock;
   if (kind < kAnySwap) {
     return swap(sample, SampleId{static_cast<std::int32_t>(random.below(2, num_samples))}, state);
   }
@@ -84,6 +89,20 @@ std::optional<Move> MoveProposer::swap(SampleId a, SampleId b, const SearchState
     return std::nullopt;
   }
   return Move{cell_a, cell_b, 1, 1, {a}, {b}};
+}
+
+// With a sample of another cell of the block: evens its attention and leaves its experts alone.
+std::optional<Move> MoveProposer::swap_within_block(
+    SampleId sample, const Block& random, const SearchState& state
+) const {
+  const CellId from = state.layout().cell_of_sample[sample];
+  const int cells = problem_->topology.dp_per_shard();
+  const std::int32_t first = from.value() / cells * cells;
+  const CellId to{
+      first + static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(cells)))};
+  const std::span<const SampleId> there = state.samples_of(to);
+  const std::uint32_t pick = (random.word(0) >> 8U) % static_cast<std::uint32_t>(there.size());
+  return swap(sample, there[pick], state);
 }
 
 // One sample for two of another cell whose lengths add up to about its own.

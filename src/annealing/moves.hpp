@@ -20,6 +20,9 @@ class MoveProposer {
  private:
   [[nodiscard]] SampleId neighbour(SampleId sample, std::uint32_t random, int reach) const;
   [[nodiscard]] std::optional<Move> swap(SampleId a, SampleId b, const SearchState& state) const;
+  [[nodiscard]] std::optional<Move> swap_within_block(
+      SampleId sample, const Block& random, const SearchState& state
+  ) const;
   [[nodiscard]] std::optional<Move> one_for_two(
       SampleId sample, const Block& random, const SearchState& state
   ) const;

@@ -36,8 +36,8 @@ class PeakTree {
   const BlockDemand demand_;
   std::size_t stride_;
   std::size_t safe_steps_;
-  std::size_t num_leaves_;                    // ep rounded up to a power of two; no load beyond ep
-  std::vector<std::uint32_t> nodes_;          // [2 * leaves][stride]; node n has 2n and 2n + 1 below
+  std::size_t num_leaves_;            // ep rounded up to a power of two; no load beyond ep
+  std::vector<std::uint32_t> nodes_;  // [2 * leaves][stride]; node n has 2n and 2n + 1 below
   std::vector<const std::uint32_t*> others_;  // scratch of sum_after
 };
 

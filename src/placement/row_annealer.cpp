@@ -64,6 +64,9 @@ RowAnnealer::RowAnnealer(const BlockState& start, MovePrice price, SimdLevel sim
 }
 
 void RowAnnealer::run(const AnnealingEffort& effort, int num_blocks) {
+  if (slots_ == 1 || slots_ == rank_of_.size()) {
+    return;  // every placement has the same peaks
+  }
   auto temperature = kFirstHeat * static_cast<double>(mean_change(effort, num_blocks));
   std::int64_t first = 0;
   for (int stage = 1; stage <= kNumStages; ++stage) {

@@ -117,10 +117,12 @@ RP_INLINE Partner find_partner_body(const PartnerQuery& query) {
       continue;
     }
     const std::int64_t charge = query.price * query.moves[candidate];
-    std::int64_t cost = charge + query.cold_sum +
-                        sum_swapped<kObjective, Lanes>(query.hot, query.out_hot, query.in_hot[candidate]);
+    std::int64_t cost =
+        charge + query.cold_sum +
+        sum_swapped<kObjective, Lanes>(query.hot, query.out_hot, query.in_hot[candidate]);
     if (!query.hot_is_all && cost < best.cost) {
-      cost = charge + sum_swapped<kObjective, Lanes>(query.all, query.out_all, query.in_all[candidate]);
+      cost = charge +
+             sum_swapped<kObjective, Lanes>(query.all, query.out_all, query.in_all[candidate]);
     }
     if (cost < best.cost) {
       best = {candidate, cost};
@@ -220,32 +222,32 @@ RP_INLINE std::int64_t sum_exchanged_body(const ExchangeQuery& query) {
 }
 
 // The kernels for one objective as functions of one instruction set.
-#define RP_KERNELS(NAME, TARGET, LANES, OBJECTIVE)                                              \
-  TARGET Partner find_partner_##NAME(const PartnerQuery& query) {                               \
-    return find_partner_body<OBJECTIVE, LANES>(query);                                          \
-  }                                                                                             \
-  TARGET std::int64_t sum_##NAME(const PairLoads& loads) {                                      \
-    return sum_body<OBJECTIVE, LANES>(loads);                                                   \
-  }                                                                                             \
-  TARGET void mark_##NAME(const PairLoads& loads, const GainMasks& masks) {                     \
-    mark_body<OBJECTIVE, LANES>(loads, masks);                                                  \
-  }                                                                                             \
-  TARGET std::int64_t sum_marked_##NAME(                                                        \
-      const std::uint32_t* demand, const GainMasks& masks, std::size_t steps, std::size_t safe  \
-  ) {                                                                                           \
-    return sum_masked<LANES>(demand, masks.a, steps, safe) -                                    \
-           sum_masked<LANES>(demand, masks.b, steps, safe);                                     \
-  }                                                                                             \
-  TARGET void take_larger_##NAME(                                                               \
-      std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps  \
-  ) {                                                                                           \
-    take_larger_body<LANES>(result, x, y, steps);                                               \
-  }                                                                                             \
-  TARGET std::int64_t sum_exchanged_##NAME(const ExchangeQuery& query) {                        \
-    return sum_exchanged_body<LANES>(query);                                                    \
-  }                                                                                             \
-  constexpr RowKernels kernels_##NAME = {find_partner_##NAME, sum_##NAME,                       \
-                                         mark_##NAME,         sum_marked_##NAME,                \
+#define RP_KERNELS(NAME, TARGET, LANES, OBJECTIVE)                                             \
+  TARGET Partner find_partner_##NAME(const PartnerQuery& query) {                              \
+    return find_partner_body<OBJECTIVE, LANES>(query);                                         \
+  }                                                                                            \
+  TARGET std::int64_t sum_##NAME(const PairLoads& loads) {                                     \
+    return sum_body<OBJECTIVE, LANES>(loads);                                                  \
+  }                                                                                            \
+  TARGET void mark_##NAME(const PairLoads& loads, const GainMasks& masks) {                    \
+    mark_body<OBJECTIVE, LANES>(loads, masks);                                                 \
+  }                                                                                            \
+  TARGET std::int64_t sum_marked_##NAME(                                                       \
+      const std::uint32_t* demand, const GainMasks& masks, std::size_t steps, std::size_t safe \
+  ) {                                                                                          \
+    return sum_masked<LANES>(demand, masks.a, steps, safe) -                                   \
+           sum_masked<LANES>(demand, masks.b, steps, safe);                                    \
+  }                                                                                            \
+  TARGET void take_larger_##NAME(                                                              \
+      std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps \
+  ) {                                                                                          \
+    take_larger_body<LANES>(result, x, y, steps);                                              \
+  }                                                                                            \
+  TARGET std::int64_t sum_exchanged_##NAME(const ExchangeQuery& query) {                       \
+    return sum_exchanged_body<LANES>(query);                                                   \
+  }                                                                                            \
+  constexpr RowKernels kernels_##NAME = {find_partner_##NAME, sum_##NAME,                      \
+                                         mark_##NAME,         sum_marked_##NAME,               \
                                          take_larger_##NAME,  sum_exchanged_##NAME};
 
 #define RP_TARGET_AVX2 [[gnu::target("avx2")]]

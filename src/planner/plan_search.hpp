@@ -74,13 +74,13 @@ class PlanSearch {
   std::int64_t reorder_;  // max_shard of that policy in units; INT64_MAX where it has other rows
   SearchOptions search_;
   Population population_;
-  double scale_;                  // mean |energy change| of a random move, in units
-  TemperatureRange range_;        // relative to the scale
-  CellLayout layout_;             // the best under placed_
-  double placing_seconds_ = 0.0;  // the longest so far
+  double scale_;                   // mean |energy change| of a random move, in units
+  TemperatureRange range_;         // relative to the scale
+  CellLayout layout_;              // the best under placed_
+  double placing_seconds_ = 0.0;   // the longest so far
   double seconds_per_move_ = 0.0;  // of all layers, at the last placement; 0: not yet known
   std::uint32_t placements_ = 0;
-  double spent_ = 0.0;            // of the budget, a share
+  double spent_ = 0.0;  // of the budget, a share
   std::string phase_ = "explore";
 };
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "comm/collectives.hpp"
-#include "planner/block_demand.hpp"
 #include "placement/row_annealing.hpp"
+#include "planner/block_demand.hpp"
 #include "random/stream.hpp"
 
 namespace routepack {
