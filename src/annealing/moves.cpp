@@ -96,7 +96,7 @@ std::optional<Move> MoveProposer::swap_within_block(
     SampleId sample, const Block& random, const SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
-  const int cells = problem_->topology.dp_per_shard();
+  const int cells = problem_->cells_per_block;
   const std::int32_t first = from.value() / cells * cells;
   const CellId to{
       first + static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(cells)))};

@@ -29,6 +29,17 @@ std::int64_t pairs_of_a_layer(const ProjectedDemandView& demand, SampleId sample
   return most;
 }
 
+void number_blocks(SearchProblem& problem) {
+  problem.num_shards = problem.topology.edp();
+  problem.cells_per_block = problem.topology.dp_per_shard();
+  for (int cell = 0; cell < problem.num_cells(); ++cell) {
+    problem.block_of_cell.push_back(BlockId{cell / problem.cells_per_block});
+  }
+  for (int block = 0; block < problem.num_blocks(); ++block) {
+    problem.shard_of_block.push_back(EdpShard{block % problem.num_shards});
+  }
+}
+
 }  // namespace
 
 SearchProblem make_search_problem(
@@ -41,6 +52,7 @@ SearchProblem make_search_problem(
   SearchProblem problem;
   problem.topology = topology;
   problem.num_rows = num_rows;
+  number_blocks(problem);
   problem.capacity_tokens = cost.capacity_tokens;
   problem.lengths = std::move(padded_lengths);
   problem.demand = demand;

@@ -34,16 +34,17 @@ struct SearchProblem {
   std::vector<std::int64_t> attention;  // [N, num_stages] units
   std::int64_t pair_cost = 0;           // units of one routed pair at the peak EP rank
   double units_per_cost = 1.0;          // cost * units_per_cost = units
+  // Of the topology and the rows, at hand: a move asks for them many times, and divisions are slow.
+  int num_shards = 0;       // edp
+  int cells_per_block = 0;  // dp_per_shard
+  IndexVector<CellId, BlockId> block_of_cell;
+  IndexVector<BlockId, EdpShard> shard_of_block;
 
   [[nodiscard]] int num_samples() const { return static_cast<int>(lengths.size()); }
-  [[nodiscard]] int num_blocks() const { return num_rows * topology.edp(); }
+  [[nodiscard]] int num_blocks() const { return num_rows * num_shards; }
   [[nodiscard]] int num_cells() const { return num_rows * topology.dp; }
-  [[nodiscard]] EdpShard shard_of(BlockId block) const {
-    return EdpShard{block.value() % topology.edp()};
-  }
-  [[nodiscard]] BlockId block_of(CellId cell) const {
-    return BlockId{cell.value() / topology.dp_per_shard()};
-  }
+  [[nodiscard]] EdpShard shard_of(BlockId block) const { return shard_of_block[block]; }
+  [[nodiscard]] BlockId block_of(CellId cell) const { return block_of_cell[cell]; }
   [[nodiscard]] std::span<const std::int64_t> attention_of(SampleId sample) const {
     const auto stages = static_cast<std::size_t>(num_stages);
     return std::span<const std::int64_t>{attention}.subspan(sample.offset() * stages, stages);

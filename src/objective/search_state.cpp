@@ -11,6 +11,8 @@ SearchState::SearchState(const SearchProblem& problem, const CellLayout& layout,
     : problem_(&problem),
       kernels_(&peak_kernels(simd)),
       stride_(problem.demand.sample_stride()),
+      attention_(problem),
+      shard_costs_(problem.num_shards),
       difference_(stride_, 0),
       nothing_narrow_(stride_, 0),
       nothing_wide_(stride_, 0) {
@@ -21,10 +23,9 @@ void SearchState::reset(const CellLayout& layout) {
   layout_ = layout;
   const auto num_cells = static_cast<std::size_t>(problem_->num_cells());
   const auto num_blocks = static_cast<std::size_t>(problem_->num_blocks());
-  const auto num_stages = static_cast<std::size_t>(problem_->num_stages);
   cells_ = samples_by_cell(layout);
   tokens_ = IndexVector<CellId, std::int64_t>{num_cells, 0};
-  cell_attention_.assign(num_stages * num_cells, 0);
+  attention_ = BlockAttention(*problem_);
   routed_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
   loads_.assign(num_blocks * stride_, 0);
   for (const CellId cell : ids<CellId>(num_cells)) {
@@ -32,9 +33,7 @@ void SearchState::reset(const CellLayout& layout) {
     for (const SampleId sample : cells_[cell]) {
       tokens_[cell] += problem_->lengths[sample];
       routed_[block] += problem_->routed_pairs[sample];
-      for (std::size_t stage = 0; stage < num_stages; ++stage) {
-        cell_attention_[stage * num_cells + cell.offset()] += problem_->attention_of(sample)[stage];
-      }
+      attention_.add(cell, sample, 1);
       std::uint32_t* block_loads = loads(block);
       const std::size_t base = sample.offset() * stride_;
       for (std::size_t at = 0; at < stride_; ++at) {
@@ -43,14 +42,10 @@ void SearchState::reset(const CellLayout& layout) {
       }
     }
   }
-  attention_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
   peaks_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
-  shard_cost_ =
-      IndexVector<EdpShard, std::int64_t>{static_cast<std::size_t>(problem_->topology.edp()), 0};
+  shard_costs_ = ShardCosts(problem_->num_shards);
   for (const BlockId block : ids<BlockId>(num_blocks)) {
-    for (int stage = 0; stage < problem_->num_stages; ++stage) {
-      attention_[block] += stage_maximum(stage, block, {});
-    }
+    attention_.settle(block);
     const std::uint32_t* block_loads = loads(block);
     for (int layer = 0; layer < problem_->demand.num_layers; ++layer) {
       std::uint32_t peak = 0;
@@ -59,58 +54,23 @@ void SearchState::reset(const CellLayout& layout) {
       }
       peaks_[block] += peak;
     }
-    shard_cost_[problem_->shard_of(block)] += block_cost(block);
+    shard_costs_.add(problem_->shard_of(block), block_cost(block));
   }
-  score_ = score_with(EdpShard{}, shard_cost_[EdpShard{}], EdpShard{}, shard_cost_[EdpShard{}]);
+  score_ = {shard_costs_.largest(), shard_costs_.sum()};
 }
 
-// Largest attention of a stage over the block's cells, with `changed` in place of theirs.
-std::int64_t SearchState::stage_maximum(
-    int stage, BlockId block, std::span<const ChangedCell> changed
-) const {
-  const auto per_block = static_cast<std::size_t>(problem_->topology.dp_per_shard());
-  const std::size_t first = block.offset() * per_block;
-  const std::int64_t* attention =
-      cell_attention_.data() + static_cast<std::size_t>(stage) * tokens_.size() + first;
-  std::int64_t maximum = 0;
-  std::array<std::size_t, 2> skipped = {per_block, per_block};
-  for (std::size_t n = 0; n < changed.size(); ++n) {
-    skipped[n] = changed[n].cell.offset() - first;
-    maximum = std::max(maximum, changed[n].attention);
-  }
-  for (std::size_t position = 0; position < per_block; ++position) {
-    const bool skip = position == skipped[0] || position == skipped[1];
-    maximum = std::max(maximum, skip ? std::int64_t{0} : attention[position]);
-  }
-  return maximum;
-}
-
-void SearchState::evaluate_attention(const Move& move, BlockId a, BlockId b, Outcome& outcome)
-    const {
-  for (int stage = 0; stage < problem_->num_stages; ++stage) {
-    std::int64_t gain_a = 0;
-    const auto attention = [&](SampleId sample) {
-      return problem_->attention_of(sample)[static_cast<std::size_t>(stage)];
-    };
+BlockAttention::Totals SearchState::attention_after(const Move& move) const {
+  return attention_.after_exchange(move.cell_a, move.cell_b, [&](int stage) {
+    const auto at = static_cast<std::size_t>(stage);
+    std::int64_t gain = 0;
     for (int n = 0; n < move.num_from_b; ++n) {
-      gain_a += attention(move.from_b[n]);
+      gain += problem_->attention_of(move.from_b[n])[at];
     }
     for (int n = 0; n < move.num_from_a; ++n) {
-      gain_a -= attention(move.from_a[n]);
+      gain -= problem_->attention_of(move.from_a[n])[at];
     }
-    const std::int64_t* cells =
-        cell_attention_.data() + static_cast<std::size_t>(stage) * tokens_.size();
-    const std::array<ChangedCell, 2> changed = {
-        {{move.cell_a, cells[move.cell_a.offset()] + gain_a},
-         {move.cell_b, cells[move.cell_b.offset()] - gain_a}}};
-    const std::span<const ChangedCell> both{changed};
-    if (a == b) {
-      outcome.attention_a += stage_maximum(stage, a, both);
-    } else {
-      outcome.attention_a += stage_maximum(stage, a, both.first(1));
-      outcome.attention_b += stage_maximum(stage, b, both.last(1));
-    }
-  }
+    return gain;
+  });
 }
 
 Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
@@ -135,13 +95,15 @@ Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
   if (outcome.rejected) {
     return outcome;
   }
-  evaluate_attention(move, a, b, outcome);
+  const BlockAttention::Totals attention = attention_after(move);
+  outcome.attention_a = attention.a;
+  outcome.attention_b = attention.b;
   outcome.same_block = a == b;
   const EdpShard shard_a = problem_->shard_of(a);
   const EdpShard shard_b = problem_->shard_of(b);
   if (outcome.same_block) {
     outcome.peaks_a = peaks_[a];
-    const std::int64_t cost = shard_cost_[shard_a] - attention_[a] + outcome.attention_a;
+    const std::int64_t cost = shard_costs_.of(shard_a) - attention_.of(a) + outcome.attention_a;
     outcome.score = score_with(shard_a, cost, shard_a, cost);
     outcome.energy = energy_of(outcome.score);
     outcome.rejected = outcome.energy > energy_limit;
@@ -167,11 +129,11 @@ Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
   const std::int64_t change_a = outcome.attention_a + problem_->pair_cost * peaks.a - block_cost(a);
   const std::int64_t change_b = outcome.attention_b + problem_->pair_cost * peaks.b - block_cost(b);
   if (shard_a == shard_b) {
-    const std::int64_t cost = shard_cost_[shard_a] + change_a + change_b;
+    const std::int64_t cost = shard_costs_.of(shard_a) + change_a + change_b;
     outcome.score = score_with(shard_a, cost, shard_a, cost);
   } else {
     outcome.score = score_with(
-        shard_a, shard_cost_[shard_a] + change_a, shard_b, shard_cost_[shard_b] + change_b
+        shard_a, shard_costs_.of(shard_a) + change_a, shard_b, shard_costs_.of(shard_b) + change_b
     );
   }
   outcome.energy = energy_of(outcome.score);
@@ -182,14 +144,11 @@ Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
 SearchScore SearchState::score_with(
     EdpShard shard_a, std::int64_t cost_a, EdpShard shard_b, std::int64_t cost_b
 ) const {
-  SearchScore score;
-  for (const EdpShard shard : ids<EdpShard>(shard_cost_.size())) {
-    const std::int64_t cost =
-        shard == shard_a ? cost_a : (shard == shard_b ? cost_b : shard_cost_[shard]);
-    score.max_shard = std::max(score.max_shard, cost);
-    score.sum_shards += cost;
+  std::int64_t sum = shard_costs_.sum() + cost_a - shard_costs_.of(shard_a);
+  if (shard_a != shard_b) {
+    sum += cost_b - shard_costs_.of(shard_b);
   }
-  return score;
+  return {std::max({shard_costs_.largest_except(shard_a, shard_b), cost_a, cost_b}), sum};
 }
 
 // The largest Σ peaks of blocks a and b with which the energy may still be within its limit.
@@ -203,21 +162,16 @@ std::int64_t SearchState::peaks_limit(
   }
   const EdpShard shard_a = problem_->shard_of(a);
   const EdpShard shard_b = problem_->shard_of(b);
-  std::int64_t others_maximum = 0;
-  std::int64_t others_sum = 0;
-  for (const EdpShard shard : ids<EdpShard>(shard_cost_.size())) {
-    if (shard != shard_a && shard != shard_b) {
-      others_maximum = std::max(others_maximum, shard_cost_[shard]);
-      others_sum += shard_cost_[shard];
-    }
-  }
-  const std::int64_t edp = problem_->topology.edp();
+  const std::int64_t own_sum =
+      shard_costs_.of(shard_a) + (shard_a == shard_b ? 0 : shard_costs_.of(shard_b));
+  const std::int64_t others_maximum = shard_costs_.largest_except(shard_a, shard_b);
+  const std::int64_t others_sum = shard_costs_.sum() - own_sum;
+  const std::int64_t edp = problem_->num_shards;
   const std::int64_t own_share = shard_a == shard_b ? 2 * edp + 1 : edp + 1;
   const std::int64_t most = std::min(
       energy_limit - others_sum - 2 * edp * others_maximum, (energy_limit - others_sum) / own_share
   );
-  const std::int64_t kept = shard_cost_[shard_a] - block_cost(a) - block_cost(b) +
-                            (shard_a == shard_b ? 0 : shard_cost_[shard_b]);
+  const std::int64_t kept = own_sum - block_cost(a) - block_cost(b);
   const std::int64_t room = most - kept - attention;
   return room < 0 ? -1 : room / problem_->pair_cost;
 }
@@ -297,12 +251,8 @@ void SearchState::move_sample(SampleId sample, CellId from, CellId to) {
   layout_.cell_of_sample[sample] = to;
   tokens_[from] -= problem_->lengths[sample];
   tokens_[to] += problem_->lengths[sample];
-  const std::size_t num_cells = tokens_.size();
-  for (std::size_t stage = 0; stage < static_cast<std::size_t>(problem_->num_stages); ++stage) {
-    const std::int64_t attention = problem_->attention_of(sample)[stage];
-    cell_attention_[stage * num_cells + from.offset()] -= attention;
-    cell_attention_[stage * num_cells + to.offset()] += attention;
-  }
+  attention_.add(from, sample, -1);
+  attention_.add(to, sample, 1);
   const BlockId from_block = problem_->block_of(from);
   const BlockId to_block = problem_->block_of(to);
   if (from_block != to_block) {
@@ -324,14 +274,19 @@ void SearchState::apply(const Move& move, const Outcome& outcome) {
   for (int n = 0; n < move.num_from_b; ++n) {
     move_sample(move.from_b[n], move.cell_b, move.cell_a);
   }
-  attention_[a] = outcome.attention_a;
+  attention_.settle(a);
   peaks_[a] = outcome.peaks_a;
-  shard_cost_[problem_->shard_of(a)] += block_cost(a) - before_a;
+  shard_costs_.add(problem_->shard_of(a), block_cost(a) - before_a);
   if (!outcome.same_block) {
-    attention_[b] = outcome.attention_b;
+    attention_.settle(b);
     peaks_[b] = outcome.peaks_b;
-    shard_cost_[problem_->shard_of(b)] += block_cost(b) - before_b;
+    shard_costs_.add(problem_->shard_of(b), block_cost(b) - before_b);
   }
+  RP_ASSERT(
+      normal,
+      attention_.of(a) == outcome.attention_a && shard_costs_.largest() == outcome.score.max_shard,
+      "a move led elsewhere than its outcome said"
+  );
   score_ = outcome.score;
 }
 

@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "objective/block_attention.hpp"
 #include "objective/peak_kernels.hpp"
 #include "objective/search_problem.hpp"
+#include "objective/shard_costs.hpp"
 #include "routepack/layout.hpp"
 
 namespace routepack {
@@ -49,7 +51,7 @@ class SearchState {
   [[nodiscard]] std::span<const SampleId> samples_of(CellId cell) const { return cells_[cell]; }
   [[nodiscard]] std::int64_t tokens_of(CellId cell) const { return tokens_[cell]; }
   [[nodiscard]] std::int64_t block_cost(BlockId block) const {
-    return attention_[block] + problem_->pair_cost * peaks_[block];
+    return attention_.of(block) + problem_->pair_cost * peaks_[block];
   }
 
   // The outcome of a move; early rejection as soon as the energy must exceed `energy_limit`.
@@ -61,19 +63,12 @@ class SearchState {
 
  private:
   [[nodiscard]] std::int64_t energy_of(const SearchScore& score) const {
-    return 2 * problem_->topology.edp() * score.max_shard + score.sum_shards;
+    return 2 * problem_->num_shards * score.max_shard + score.sum_shards;
   }
   [[nodiscard]] SearchScore score_with(
       EdpShard shard_a, std::int64_t cost_a, EdpShard shard_b, std::int64_t cost_b
   ) const;
-  struct ChangedCell {
-    CellId cell;
-    std::int64_t attention;
-  };
-  [[nodiscard]] std::int64_t stage_maximum(
-      int stage, BlockId block, std::span<const ChangedCell> changed
-  ) const;
-  void evaluate_attention(const Move& move, BlockId a, BlockId b, Outcome& outcome) const;
+  [[nodiscard]] BlockAttention::Totals attention_after(const Move& move) const;
   [[nodiscard]] std::int64_t peaks_limit(
       BlockId a, BlockId b, std::int64_t attention, std::int64_t energy_limit
   ) const;
@@ -102,14 +97,13 @@ class SearchState {
   CellLayout layout_;
   IndexVector<CellId, std::vector<SampleId>> cells_;
   IndexVector<CellId, std::int64_t> tokens_;
-  std::vector<std::int64_t> cell_attention_;      // [stages][cells]
-  IndexVector<BlockId, std::int64_t> attention_;  // Σ_stages max over the block's cells
+  BlockAttention attention_;
   IndexVector<BlockId, std::int64_t> peaks_;
-  IndexVector<BlockId, std::int64_t> routed_;       // pairs of one layer
-  IndexVector<EdpShard, std::int64_t> shard_cost_;  // U in units
-  std::vector<std::uint32_t> loads_;                // [blocks][ep][padded layers]
-  std::vector<std::int32_t> difference_;            // scratch: [ep][padded layers]
-  std::vector<std::uint16_t> nothing_narrow_;       // an empty sample
+  IndexVector<BlockId, std::int64_t> routed_;  // pairs of one layer
+  ShardCosts shard_costs_;                     // U in units
+  std::vector<std::uint32_t> loads_;           // [blocks][ep][padded layers]
+  std::vector<std::int32_t> difference_;       // scratch: [ep][padded layers]
+  std::vector<std::uint16_t> nothing_narrow_;  // an empty sample
   std::vector<std::uint32_t> nothing_wide_;
   SearchScore score_;
 };
