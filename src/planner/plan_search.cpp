@@ -100,19 +100,19 @@ int PlanSearch::num_workers() const {
 }
 
 PlanSearch::Placed PlanSearch::place(Placement placement) const {
-  return std::make_unique<PlacedWindow>(
+  return std::make_shared<const PlacedWindow>(
       input_.slice, input_.padded, input_.options, input_.packed.num_rows, std::move(placement),
       node_, comm_
   );
 }
 
 void PlanSearch::explore(double share) {
-  const Placement aggregate = placed_->placement();
+  const Placed aggregate = placed_;
   Placed best;
   SearchScore best_score;
   CellLayout best_layout;
   for (int number = 0; number < kNumExplorations; ++number) {
-    move_to(place(aggregate));
+    move_to(aggregate);
     // The start that the population had counts as the first exploration's.
     population_.start_over(
         number == 0 ? layout_ : make_start(input_, placed_->problem(), ChainId{number})
@@ -128,7 +128,7 @@ void PlanSearch::explore(double share) {
         gains(score, placed_->placement(), best_score, best->placement())) {
       best_score = score;
       best_layout = population_.best_layout();
-      best = place(placed_->placement());
+      best = placed_;
     }
   }
   move_to(std::move(best));

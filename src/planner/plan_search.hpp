@@ -39,7 +39,7 @@ class PlanSearch {
   [[nodiscard]] SearchOutput result(std::vector<MigrationPoint> front) const;
 
  private:
-  using Placed = std::unique_ptr<PlacedWindow>;
+  using Placed = std::shared_ptr<const PlacedWindow>;
   [[nodiscard]] int num_workers() const;
   [[nodiscard]] Placed place(Placement placement) const;
   void explore(double share);
