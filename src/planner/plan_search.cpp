@@ -21,10 +21,13 @@ constexpr double kSettleShare = 0.03;
 constexpr Turn kExplore = {kExploreShare, 0.3, 12};
 constexpr Turn kSettle = {kSettleShare, 0.05, 12};
 constexpr PlacementTurn kExplorePlacement = {10'000, 0.01};
-// Then, in what is left, from the best of them.
-constexpr std::array<Turn, 2> kTurns = {{{0.5, 0.3, 32}, {0.5, 0.05, 24}}};
+// Then, in what is left, from the best of them: a long anneal, and short ones that are only as hot
+// as it takes to settle into the placement before.
+constexpr std::array<Turn, 4> kTurns = {
+    {{0.55, 0.3, 32}, {0.15, 0.02, 8}, {0.15, 0.01, 8}, {0.15, 0.005, 8}}};
 constexpr PlacementTurn kTurnPlacement = {40'000, 0.03};
 constexpr std::int64_t kFirstMovesPerLayer = 5'000;  // with a time limit, to learn the speed
+constexpr std::int64_t kFewestMovesPerLayer = 500;
 constexpr std::int64_t kMostMovesPerLayer = 400'000;
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
@@ -184,7 +187,11 @@ void PlanSearch::tell(const StageReport& stage) const {
 
 std::int64_t PlanSearch::moves_per_layer(const PlacementTurn& turn) const {
   if (search_.time_limit_seconds <= 0.0) {
-    return turn.moves_per_layer;
+    // A small budget of sweeps is to stay small: an eighth of a chain's moves for all layers.
+    const std::int64_t eighth = search_.num_sweeps *
+                                Population::moves_per_sweep(placed_->problem()) / 8 /
+                                std::max(input_.slice.shape.num_moe_layers(), 1);
+    return std::min(turn.moves_per_layer, std::max(eighth, kFewestMovesPerLayer));
   }
   std::int64_t moves = kFirstMovesPerLayer;
   if (seconds_per_move_ > 0.0) {
