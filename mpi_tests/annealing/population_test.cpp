@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.hpp"
 #include "base/digest.hpp"
 #include "comm/agreement.hpp"
+#include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
 
 namespace routepack {
@@ -62,6 +64,22 @@ TEST(Population, IsTheSameAtAnyNumberOfRanksThreadsAndSimdLevels) {
     }
     agree_same(together.digest, "best layout", world);
   }
+}
+
+// Thrown by threads inside a parallel region, on the ranks that hold chains 2 and 5.
+TEST(Population, EveryRankThrowsWhatAChainThrows) {
+  const Communicator world(MPI_COMM_WORLD);
+  SearchInstance instance = make_instance({}, 11);
+  connect(instance, Topology{.dp = 4, .ep = 2});
+  const auto make_start = [&](ChainId chain) {
+    RP_CHECK(chain.value() % 3 != 2, ErrorCode::kUsage, "no start for chain {}", chain.value());
+    return instance.layout;
+  };
+  testing::expect_error(ErrorCode::kUsage, "no start for chain 2", [&] {
+    const Population population(
+        instance.problem, make_start, {5, 8, 2, SimdLevel::kPortable}, world
+    );
+  });
 }
 
 // Without resampling a chain's path depends on no other, so that more chains are never worse.

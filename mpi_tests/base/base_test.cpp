@@ -7,8 +7,10 @@
 
 #include "base/checked.hpp"
 #include "base/digest.hpp"
+#include "base/parallel_errors.hpp"
 #include "base/process_time.hpp"
 #include "routepack/ids.hpp"
+#include "support/expect_error.hpp"
 
 namespace routepack {
 namespace {
@@ -52,6 +54,21 @@ TEST(Digest, MatchesXxh3ReferenceAndSeparatesBoundaries) {
   right.add_all(std::vector<int>{1, 2});
   right.add_all(std::vector<int>{3});
   EXPECT_NE(to_hex(left.finish()), to_hex(right.finish()));
+}
+
+TEST(ParallelErrors, RunsEverythingAndThrowsTheFirstByItem) {
+  constexpr std::size_t kItems = 100;
+  ParallelErrors errors(kItems);
+  std::size_t num_done = 0;
+  for (std::size_t item = kItems; item-- > 0;) {  // threads keep no order either
+    errors.run(item, [&] {
+      ++num_done;
+      RP_CHECK(item % 7 != 6, ErrorCode::kUsage, "item {}", item);
+    });
+  }
+  EXPECT_EQ(num_done, kItems);
+  testing::expect_error(ErrorCode::kUsage, "item 6", [&] { errors.rethrow_first(); });
+  ParallelErrors(2).rethrow_first();
 }
 
 TEST(ProcessTime, GrowsFromTheStartOfTheProcess) {

@@ -4,7 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "base/check.hpp"
+#include "base/parallel_errors.hpp"
+#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
 namespace routepack {
@@ -61,13 +62,7 @@ Population::Population(
   }
   const auto first = std::find(owners_.begin(), owners_.end(), comm.mpi_rank());
   const auto first_id = static_cast<std::int32_t>(first - owners_.begin());
-  const auto num_local = static_cast<std::int32_t>(chains_.size());
-#pragma omp parallel for schedule(static) num_threads(options_.num_threads)
-  for (std::int32_t n = 0; n < num_local; ++n) {
-    const ChainId chain{first_id + n};
-    chains_[static_cast<std::size_t>(n)] =
-        std::make_unique<Chain>(chain, options_.seed, *problem_, make_start(chain), options_.simd);
-  }
+  agree_on([&] { start_chains(ChainId{first_id}, make_start); }, comm);
   ArchiveRecord best{best_score_, options.num_chains, comm.mpi_rank()};
   for (const auto& chain : chains_) {
     const ArchiveRecord mine{chain->state().score(), chain->id().value(), comm.mpi_rank()};
@@ -80,6 +75,22 @@ Population::Population(
   best = *std::min_element(all.begin(), all.end(), precedes);
   best_score_ = best.score;
   best_holder_ = best.mpi_rank;
+}
+
+void Population::start_chains(ChainId first, const MakeStart& make_start) {
+  ParallelErrors errors(chains_.size());
+  const auto num_local = static_cast<std::int32_t>(chains_.size());
+#pragma omp parallel for schedule(static) num_threads(options_.num_threads)
+  for (std::int32_t n = 0; n < num_local; ++n) {
+    const auto at = static_cast<std::size_t>(n);
+    errors.run(at, [&] {
+      const ChainId chain{first.value() + n};
+      chains_[at] = std::make_unique<Chain>(
+          chain, options_.seed, *problem_, make_start(chain), options_.simd
+      );
+    });
+  }
+  errors.rethrow_first();
 }
 
 std::int64_t Population::moves_per_sweep(const SearchProblem& problem) {
@@ -99,12 +110,14 @@ std::int64_t Population::mean_change() {
 
 std::vector<StageResult> Population::run_local(const Stage& stage) {
   std::vector<StageResult> results(chains_.size());
+  ParallelErrors errors(chains_.size());
   const auto num_local = static_cast<std::int32_t>(chains_.size());
 #pragma omp parallel for schedule(static) num_threads(options_.num_threads)
   for (std::int32_t n = 0; n < num_local; ++n) {
     const auto at = static_cast<std::size_t>(n);
-    results[at] = chains_[at]->run_stage(stage, *proposer_, acceptance_);
+    errors.run(at, [&] { results[at] = chains_[at]->run_stage(stage, *proposer_, acceptance_); });
   }
+  errors.rethrow_first();
   return results;
 }
 
@@ -209,7 +222,8 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
       return;
     }
     const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep(*problem_);
-    archive(run_local({next_stage_, decision.temperature, num_moves, best_score_}));
+    const Stage next{next_stage_, decision.temperature, num_moves, best_score_};
+    archive(agree_on([&] { return run_local(next); }, *comm_));
     const Energies energies = gather_energies();
     ++next_stage_;
     sweeps_done_ += decision.num_sweeps;

@@ -86,6 +86,7 @@ class Population {
 
  private:
   struct Decision;
+  void start_chains(ChainId first, const MakeStart& make_start);
   [[nodiscard]] std::vector<StageResult> run_local(const Stage& stage);
   void archive(const std::vector<StageResult>& results);
   [[nodiscard]] Energies gather_energies() const;

@@ -2,11 +2,11 @@
 
 #include <omp.h>
 
-#include <exception>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/checked.hpp"
+#include "base/parallel_errors.hpp"
 
 namespace routepack {
 namespace {
@@ -84,27 +84,21 @@ std::vector<LayerResult> place_layers(
   const int ahead = problem.num_layers - first.value();
   const int count = ahead > 0 ? ceil_divide(ahead, stride) : 0;
   std::vector<LayerResult> results(static_cast<std::size_t>(count));
-  std::vector<std::exception_ptr> errors(results.size());
+  ParallelErrors errors(results.size());
   const int threads = effort.num_threads > 0 ? effort.num_threads : omp_get_max_threads();
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (int dealt = 0; dealt < count; ++dealt) {
     const auto place = static_cast<std::size_t>(dealt);
     const MoeLayer layer{first.value() + dealt * stride};
-    try {  // no exception may leave a parallel region
+    errors.run(place, [&] {
       results[place] = place_layer(
           demand_of(problem, layer), problem.ep,
           problem.current != nullptr ? &problem.current->layers[layer] : nullptr, effort,
           Stream{seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())}
       );
-    } catch (...) {
-      errors[place] = std::current_exception();
-    }
+    });
   }
-  for (const std::exception_ptr& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
-    }
-  }
+  errors.rethrow_first();
   return results;
 }
 

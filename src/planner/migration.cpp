@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel_errors.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "planner/block_demand.hpp"
@@ -141,6 +142,38 @@ Placement migration_for_demand(
       .placement;
 }
 
+namespace {
+
+std::vector<SwapTrajectory> trace_layers(
+    const std::vector<LayerBlocks>& layers,
+    int num_blocks,
+    const Placement& current,
+    const PlanOptions& options,
+    int num_threads
+) {
+  std::vector<SwapTrajectory> trajectories(layers.size());
+  ParallelErrors errors(layers.size());
+  const SimdLevel simd = choose_simd(options.search);
+  const auto count = static_cast<std::int32_t>(layers.size());
+#pragma omp parallel for schedule(dynamic) num_threads(num_threads)
+  for (std::int32_t n = 0; n < count; ++n) {
+    const auto at = static_cast<std::size_t>(n);
+    errors.run(at, [&] {
+      const MoeLayer layer = layers[at].layer;
+      const Stream random{
+          options.search.seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())};
+      trajectories[at] = row_trajectory(
+          layers[at].demand, num_blocks, options.topology.ep, current.layers[layer],
+          {.num_threads = 1}, random, simd
+      );
+    });
+  }
+  errors.rethrow_first();
+  return trajectories;
+}
+
+}  // namespace
+
 std::vector<MigrationChoice> migrations_for_layout(
     const WindowSlice& slice,
     const CellLayout& layout,
@@ -151,20 +184,9 @@ std::vector<MigrationChoice> migrations_for_layout(
     const Communicator& comm
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, options.topology, comm);
-  std::vector<SwapTrajectory> local(mine.size());
-  const SimdLevel simd = choose_simd(options.search);
-  const auto count = static_cast<std::int32_t>(mine.size());
-#pragma omp parallel for schedule(dynamic) num_threads(num_threads)
-  for (std::int32_t n = 0; n < count; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    const Stream random{
-        options.search.seed, Purpose::kPlacement,
-        static_cast<std::uint32_t>(mine[at].layer.value())};
-    local[at] = row_trajectory(
-        mine[at].demand, layout.num_rows * options.topology.edp(), options.topology.ep,
-        current.layers[mine[at].layer], {.num_threads = 1}, random, simd
-    );
-  }
+  const int num_blocks = layout.num_rows * options.topology.edp();
+  const std::vector<SwapTrajectory> local =
+      agree_on([&] { return trace_layers(mine, num_blocks, current, options, num_threads); }, comm);
   std::vector<std::int64_t> words;
   for (std::size_t at = 0; at < mine.size(); ++at) {
     pack_trajectory(mine[at].layer, local[at], words);
