@@ -1,14 +1,19 @@
 #include <gtest/gtest.h>
 
+#include <new>
 #include <numeric>
+#include <stdexcept>
 
 #include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "comm/node_shared.hpp"
+#include "support/expect_error.hpp"
 
 namespace routepack {
 namespace {
+
+using testing::expect_error;
 
 class Comm : public ::testing::Test {
  protected:
@@ -76,6 +81,22 @@ TEST_F(Comm, AllRanksThrowTheErrorOfTheLowestFailingOne) {
   EXPECT_EQ(agree_on([] { return 7; }, comm_), 7);
 }
 
+TEST_F(Comm, AnyExceptionBecomesAnAgreedError) {
+  const int last = comm_.num_mpi_ranks() - 1;
+  const auto on_the_last = [&](const auto& action) {
+    return [&] { comm_.mpi_rank() == last ? action() : void(); };
+  };
+  expect_error(ErrorCode::kTransferFailed, fmt::format("rank {}: too odd", last), [&] {
+    agree_on(on_the_last([] { throw std::runtime_error("too odd"); }), comm_);
+  });
+  expect_error(ErrorCode::kTransferFailed, "unknown type", [&] {
+    agree_on(on_the_last([] { throw 7; }), comm_);
+  });
+  expect_error(ErrorCode::kNumberOutOfRange, "out of memory", [&] {
+    agree_on(on_the_last([] { throw std::bad_alloc(); }), comm_);
+  });
+}
+
 TEST_F(Comm, DisagreementIsSeenByEveryRank) {
   agree_same(Digest{1, 2}, "plan", comm_);
   bool thrown = false;
@@ -101,6 +122,13 @@ TEST_F(Comm, NodeSharedArrayHasOneCopy) {
       node.num_mpi_ranks() * (node.num_mpi_ranks() + 1) / 2
   );
   shared.synchronize(node);
+}
+
+TEST_F(Comm, NodeSharedBytesRefuseWhatNoNodeHas) {
+  const Communicator node = comm_.split_by_node();
+  expect_error(ErrorCode::kNumberOutOfRange, "out of memory", [&] {
+    const NodeSharedBytes bytes(std::size_t{1} << 60U, node);
+  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "comm/agreement.hpp"
 
+#include <exception>
 #include <new>
 #include <string>
 #include <vector>
@@ -38,13 +39,22 @@ void agree_same(const Digest& mine, const char* what, const Communicator& comm) 
 
 namespace detail {
 
-Error current_error() {
+Error current_error(int mpi_rank) {
+  const auto internal = [&](const char* what) {
+    return Error(
+        ErrorCode::kTransferFailed, fmt::format("internal error on rank {}: {}", mpi_rank, what)
+    );
+  };
   try {
     throw;
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
     return Error(ErrorCode::kNumberOutOfRange, "out of memory");
+  } catch (const std::exception& error) {
+    return internal(error.what());
+  } catch (...) {
+    return internal("an exception of unknown type");
   }
 }
 

@@ -19,13 +19,14 @@ void agree_same(const Digest& mine, const char* what, const Communicator& comm);
 
 namespace detail {
 
-// The error of the running exception; out of memory counts as NUMBER_OUT_OF_RANGE.
-[[nodiscard]] Error current_error();
+// The error of the running exception. Out of memory counts as NUMBER_OUT_OF_RANGE; what is no
+// Error of ours has failed on a rank (TRANSFER_FAILED, naming it).
+[[nodiscard]] Error current_error(int mpi_rank);
 
 }  // namespace detail
 
 // Collective. Runs local `work` on every rank, then votes: either all ranks get their result, or
-// all throw the same error.
+// all throw the same error, whatever type of exception it was.
 template <class Work>
 auto agree_on(Work&& work, const Communicator& comm) -> std::invoke_result_t<Work> {
   using Result = std::invoke_result_t<Work>;
@@ -34,7 +35,7 @@ auto agree_on(Work&& work, const Communicator& comm) -> std::invoke_result_t<Wor
     try {
       std::forward<Work>(work)();
     } catch (...) {
-      error = detail::current_error();
+      error = detail::current_error(comm.mpi_rank());
     }
     agree_ok(error, comm);
   } else {
@@ -42,7 +43,7 @@ auto agree_on(Work&& work, const Communicator& comm) -> std::invoke_result_t<Wor
     try {
       result.emplace(std::forward<Work>(work)());
     } catch (...) {
-      error = detail::current_error();
+      error = detail::current_error(comm.mpi_rank());
     }
     agree_ok(error, comm);
     return std::move(*result);

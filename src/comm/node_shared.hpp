@@ -12,7 +12,10 @@ namespace routepack {
 // Owns the window. The bytes start as zeros, 64-byte aligned.
 class NodeSharedBytes {
  public:
-  // Collective over `node` (a communicator of split_by_node).
+  // Collective over `node` (a communicator of split_by_node). Throws on all of its ranks where one
+  // of them cannot allocate or map: NUMBER_OUT_OF_RANGE above the node's memory, TRANSFER_FAILED
+  // where MPI says no. Ranks of other nodes do not hear of it, and a window that the
+  // others got is not freed, since that takes all of them.
   NodeSharedBytes(std::size_t bytes, const Communicator& node);
   ~NodeSharedBytes();
   NodeSharedBytes(NodeSharedBytes&& other) noexcept;

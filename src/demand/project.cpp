@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
 namespace routepack {
@@ -58,7 +59,8 @@ NodeSharedArray<T> gather_on_nodes(
     begin = std::cmp_equal(rank, comm.mpi_rank()) ? total : begin;
     total += static_cast<std::size_t>(owners[rank].num_samples) * sample_size;
   }
-  NodeSharedArray<T> shared(total, node);
+  NodeSharedArray<T> shared =
+      agree_on([&] { return NodeSharedArray<T>(total, node); }, comm);  // one node may lack memory
   std::ranges::transform(
       mine, shared.span().begin() + static_cast<std::ptrdiff_t>(begin),
       [](std::uint32_t pairs) { return static_cast<T>(pairs); }
