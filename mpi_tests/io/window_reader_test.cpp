@@ -98,6 +98,14 @@ TEST(OpenWindow, RefusesMetadataThatIsMissingOrOfAnotherType) {
   expect_refused("\"name\": \"test\"", "\"groups\": 3", malformed, "'groups'");
   expect_refused("{", "", malformed, "is no JSON document");
   expect_refused("{", "[{", malformed, "is no JSON document");
+  expect_refused(
+      "\"num_experts\": 4", "\"num_experts\": 4, \"num_experts\": 8", malformed,
+      "window.json has the key 'num_experts' twice"
+  );
+  expect_refused(
+      "\"name\": \"test\"", R"("a": {"x": [{"b": 1}, {"b": 2}]}, "c": {"x": {}, "x": 1})",
+      malformed, "the key 'x' twice"
+  );
 }
 
 TEST(OpenWindow, RefusesNumbersThatNoFieldHolds) {

@@ -1,6 +1,7 @@
 #include "io/json_fields.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/check.hpp"
@@ -15,6 +16,27 @@ struct Range {
   std::int64_t min;
   std::int64_t max;
 };
+
+// JSON leaves open which value of a repeated key counts, so such a document is refused.
+json parse_unique_keys(const MappedFile& file) {
+  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+  std::vector<std::set<std::string>> open_objects;  // keys so far, outermost first
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) {
+      open_objects.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      open_objects.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      RP_CHECK(
+          open_objects.back().insert(key).second, ErrorCode::kFileMalformed,
+          "{} has the key '{}' twice in one object", file.path(), key
+      );
+    }
+    return true;
+  };
+  return json::parse(text, text + file.bytes().size(), watch);
+}
 
 const json& find(const json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
@@ -73,10 +95,9 @@ JsonFields::JsonFields(std::shared_ptr<const Value> value, std::string where)
 
 JsonFields JsonFields::read(const std::string& path) {
   const MappedFile file(path);
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
   json document;
   try {
-    document = json::parse(text, text + file.bytes().size());
+    document = parse_unique_keys(file);
   } catch (const json::exception& error) {
     fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", path, error.what());
   }
