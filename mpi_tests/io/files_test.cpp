@@ -101,6 +101,33 @@ TEST(AtomicFile, FollowsLinksAndLeavesPipesInPlace) {
   EXPECT_TRUE(std::filesystem::is_fifo(folder.file("pipe")));
 }
 
+TEST(AtomicFile, CreatesTheMissingFileOfALink) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("there"));
+  const std::string link = folder.file("link");
+  ASSERT_EQ(::symlink("there/hop", link.c_str()), 0);
+  ASSERT_EQ(::symlink(folder.file("real").c_str(), folder.file("there/hop").c_str()), 0);
+  check_output_path(link);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("real")));
+  AtomicFile linked(link);
+  linked.write("new");
+  linked.commit();
+  EXPECT_EQ(read_file(folder.file("real")), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("there/hop")));
+  EXPECT_EQ(folder.num_entries(), 3U);
+
+  ASSERT_EQ(::symlink("missing/out", folder.file("nowhere").c_str()), 0);
+  ASSERT_EQ(::symlink("round", folder.file("round").c_str()), 0);
+  const auto expect = [&](const std::string& name, const std::string& text) {
+    expect_error(ErrorCode::kUsage, text, [&] { check_output_path(folder.file(name)); });
+    expect_error(ErrorCode::kUsage, text, [&] { const AtomicFile file(folder.file(name)); });
+    EXPECT_TRUE(std::filesystem::is_symlink(folder.file(name)));
+  };
+  expect("nowhere", "No such file");
+  expect("round", "symbolic links");
+}
+
 // A reader would take the probe's close for the end of the output.
 TEST(CheckOutputPath, DoesNotOpenAPipe) {
   const TempFolder folder;

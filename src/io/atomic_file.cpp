@@ -15,11 +15,20 @@ namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
 
-// The file that a symbolic link stands for, so that renaming keeps the link.
+// The file that a symbolic link stands for, there or not, so that renaming keeps the link.
 std::string resolve(const std::string& path) {
+  constexpr int kMaxLinks = 40;  // as in the kernel
+  std::filesystem::path resolved = path;
   std::error_code ignored;
-  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
-  return ignored ? path : resolved.string();
+  for (int links = 0; std::filesystem::is_symlink(resolved, ignored); ++links) {
+    RP_CHECK(
+        links < kMaxLinks, ErrorCode::kUsage, "cannot write {}: {}", path,
+        std::generic_category().message(ELOOP)
+    );
+    const std::filesystem::path target = std::filesystem::read_symlink(resolved, ignored);
+    resolved = resolved.parent_path() / target;  // an absolute target replaces the folder
+  }
+  return resolved.string();
 }
 
 std::string folder_of(const std::string& path) {

@@ -12,8 +12,8 @@ namespace routepack {
 class AtomicFile {
  public:
   // Throws USAGE, naming the path, where its folder is missing or cannot be written to, or where
-  // the path is a folder. Symbolic links are followed; a device or pipe is written to directly,
-  // since renaming would replace it.
+  // the path is a folder. Symbolic links are followed, to a missing file too; a device or pipe is
+  // written to directly, since renaming would replace it.
   explicit AtomicFile(const std::string& path);
   // Removes what was written unless commit() succeeded.
   ~AtomicFile();
