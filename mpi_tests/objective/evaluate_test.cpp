@@ -55,6 +55,15 @@ TEST(SumCells, SquaresThatDoNotFitAreRefused) {
   });
 }
 
+TEST(CheckSquaredLengths, AllowsWhatEveryCellCanSum) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 31U;
+  check_squared_lengths({}, std::int64_t{1} << 40U);
+  check_squared_lengths(IndexVector<SampleId, std::int64_t>{2U, kLong}, 2 * kLong - 1);
+  testing::expect_error(ErrorCode::kNumberOutOfRange, "squared lengths of a cell", [&] {
+    check_squared_lengths(IndexVector<SampleId, std::int64_t>{2U, kLong}, 2 * kLong);
+  });
+}
+
 // The bound against every layout of tiny windows, under many placements of their experts.
 TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
   for (std::uint32_t key = 0; key < 30; ++key) {

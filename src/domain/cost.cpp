@@ -17,7 +17,8 @@ void check_coefficient(double value, const std::string& name) {
 }  // namespace
 
 void validate_cost(const CostModel& cost) {
-  // Squared lengths of a whole window must fit int64: capacity² * 2^20 samples at most.
+  // Far above any model. Whether sums of tokens and of squared lengths fit 64 bits depends on the
+  // samples: pad_lengths and check_squared_lengths see to that.
   constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 40U;
   RP_CHECK(
       cost.capacity_tokens >= 1 && cost.capacity_tokens <= kMaxCapacity,

@@ -63,6 +63,16 @@ double mean_variation(
 
 }  // namespace
 
+void check_squared_lengths(
+    const IndexVector<SampleId, std::int64_t>& padded_lengths, std::int64_t capacity_tokens
+) {
+  // Of samples with Σ len <= C, Σ len² <= longest * Σ len.
+  const auto longest = std::max_element(padded_lengths.begin(), padded_lengths.end());
+  if (longest != padded_lengths.end()) {
+    (void)checked_multiply(*longest, capacity_tokens, "squared lengths of a cell");
+  }
+}
+
 CellSums sum_cells(
     const CellLayout& layout, const IndexVector<SampleId, std::int64_t>& padded_lengths
 ) {

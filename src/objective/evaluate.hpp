@@ -20,6 +20,12 @@ struct CellSums {
   IndexVector<CellId, std::int64_t> squared_tokens;  // Σ len²
 };
 
+// Throws NUMBER_OUT_OF_RANGE where the squared lengths of a cell within the capacity might not fit
+// 64 bits: before a long search rather than after it.
+void check_squared_lengths(
+    const IndexVector<SampleId, std::int64_t>& padded_lengths, std::int64_t capacity_tokens
+);
+
 // Throws NUMBER_OUT_OF_RANGE where a sum of squares does not fit 64 bits.
 [[nodiscard]] CellSums sum_cells(
     const CellLayout& layout, const IndexVector<SampleId, std::int64_t>& padded_lengths

@@ -9,6 +9,7 @@
 #include "comm/collectives.hpp"
 #include "demand/reduce.hpp"
 #include "objective/bound.hpp"
+#include "objective/evaluate.hpp"
 #include "packing/first_fit.hpp"
 #include "packing/pack_rows.hpp"
 #include "placement/gather.hpp"
@@ -87,7 +88,13 @@ Plan make_plan(
 
   // 3. Rows: the fewest, with their proof
   const PaddedLengths padded = agree_on(
-      [&] { return pad_lengths(lengths, options.pad_multiple, options.cost.capacity_tokens); }, comm
+      [&] {
+        PaddedLengths lengths_to_pack =
+            pad_lengths(lengths, options.pad_multiple, options.cost.capacity_tokens);
+        check_squared_lengths(lengths_to_pack, options.cost.capacity_tokens);
+        return lengths_to_pack;
+      },
+      comm
   );
   const PackedRows rows = agree_on(
       [&] {
