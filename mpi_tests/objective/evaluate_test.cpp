@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "objective/bound.hpp"
-#include "placement/bounds.hpp"
 #include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
 
@@ -62,59 +60,6 @@ TEST(CheckSquaredLengths, AllowsWhatEveryCellCanSum) {
   testing::expect_error(ErrorCode::kNumberOutOfRange, "squared lengths of a cell", [&] {
     check_squared_lengths(IndexVector<SampleId, std::int64_t>{2U, kLong}, 2 * kLong);
   });
-}
-
-// The bound against every layout of tiny windows, under many placements of their experts.
-TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
-  for (std::uint32_t key = 0; key < 30; ++key) {
-    const Topology topology =
-        key % 2 == 0 ? Topology{.dp = 2, .ep = 2} : Topology{.dp = 2, .ep = 2, .tp = 2};
-    testing::InstanceShape shape{
-        .num_samples = 6, .num_layers = 2, .num_experts = 4, .topology = topology};
-    testing::SearchInstance instance = testing::make_instance(shape, key);
-    const IndexVector<SampleId, std::int64_t> padded{instance.window.lengths};
-    std::vector<std::int64_t> peak_bounds;
-    for (std::size_t layer = 0; layer < 2; ++layer) {
-      std::vector<std::int64_t> total(4, 0);
-      for (std::size_t sample = 0; sample < 6; ++sample) {
-        for (std::size_t expert = 0; expert < 4; ++expert) {
-          total[expert] += instance.window.demand[(sample * 2 + layer) * 4 + expert];
-        }
-      }
-      peak_bounds.push_back(peak_lower_bound(total, 2));
-    }
-    const double bound =
-        max_shard_lower_bound(padded, peak_bounds, topology, instance.cost).max_shard;
-    double best = 1e300;
-    CellLayout layout{2, 2, IndexVector<SampleId, CellId>{6U}};
-    const LayerPlacement orders[] = {
-        LayerPlacement{{SlotId{0}, SlotId{1}, SlotId{2}, SlotId{3}}},
-        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{1}, SlotId{3}}},
-        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{3}, SlotId{1}}}};
-    for (int code = 0; code < 4096; ++code) {  // 4 cells, 6 samples
-      for (int sample = 0; sample < 6; ++sample) {
-        layout.cell_of_sample[SampleId{sample}] = CellId{(code >> (2 * sample)) & 3};
-      }
-      if (!find_layout_fault(layout, padded, instance.cost.capacity_tokens).empty()) {
-        continue;
-      }
-      for (const LayerPlacement& first : orders) {
-        for (const LayerPlacement& second : orders) {
-          const Placement placement{4, 2, IndexVector<MoeLayer, LayerPlacement>{{first, second}}};
-          best = std::min(
-              best, compute_metrics(
-                        sum_cells(layout, padded),
-                        sum_block_loads(instance.window, layout, placement, topology), 2, topology,
-                        instance.cost
-                    )
-                        .score.max_shard
-          );
-        }
-      }
-    }
-    EXPECT_LE(bound, best * (1.0 + 1e-12)) << "key " << key;
-    EXPECT_GT(bound, 0.5 * best) << "key " << key;  // and it says something
-  }
 }
 
 }  // namespace

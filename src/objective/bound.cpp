@@ -1,36 +1,8 @@
 #include "objective/bound.hpp"
 
-#include <algorithm>
-#include <functional>
+#include "objective/attention_bound.hpp"
 
 namespace routepack {
-
-double attention_lower_bound(
-    const IndexVector<SampleId, std::int64_t>& padded_lengths,
-    const AttentionStage& stage,
-    std::int64_t capacity_tokens,
-    int dp_per_shard
-) {
-  double total_fill = 0.0;
-  double total_squared_fill = 0.0;
-  std::vector<double> alone;  // costs of samples that share no cell with another such
-  for (const std::int64_t length : padded_lengths) {
-    const double fill = static_cast<double>(length) / static_cast<double>(capacity_tokens);
-    total_fill += fill;
-    total_squared_fill += fill * fill;
-    if (2 * length > capacity_tokens) {
-      alone.push_back(stage.alpha * fill + stage.beta * fill * fill);
-    }
-  }
-  const double mean = (stage.alpha * total_fill + stage.beta * total_squared_fill) / dp_per_shard;
-  std::sort(alone.begin(), alone.end(), std::greater<>());
-  double chunks = 0.0;
-  for (std::size_t first = 0; first < alone.size();
-       first += static_cast<std::size_t>(dp_per_shard)) {
-    chunks += alone[first];
-  }
-  return std::max(mean, chunks);
-}
 
 ShardBound max_shard_lower_bound(
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
@@ -39,9 +11,12 @@ ShardBound max_shard_lower_bound(
     const CostModel& cost
 ) {
   double attention = 0.0;
+  bool above_mean = false;
   for (const AttentionStage& stage : cost.stages) {
-    attention +=
+    const AttentionBound bound =
         attention_lower_bound(padded_lengths, stage, cost.capacity_tokens, topology.dp_per_shard());
+    attention += bound.cost;
+    above_mean = above_mean || bound.above_mean;
   }
   std::int64_t peaks = 0;
   for (const std::int64_t peak : peak_bounds) {
@@ -49,7 +24,9 @@ ShardBound max_shard_lower_bound(
   }
   const double experts =
       cost.expert_weight * static_cast<double>(peaks) / static_cast<double>(cost.capacity_tokens);
-  return ShardBound{(attention + experts) / topology.edp(), "mean_shard"};
+  return ShardBound{
+      (attention + experts) / topology.edp(),
+      above_mean ? "mean_shard_long_samples" : "mean_shard"};
 }
 
 }  // namespace routepack

@@ -1,4 +1,6 @@
-// Lower bound on max_shard that holds for every placement and every packing into the rows.
+// Lower bound on max_shard that holds for every placement and every packing, whatever the number of
+// rows: no shard's cost is below the mean of all, which takes at least the sums of attention_bound
+// and of the layers' peak bounds.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +13,9 @@
 
 namespace routepack {
 
-// Least Σ over (row, shard) of a stage's attention, max over cells: the larger of Σ/dp_per_shard
-// and the chunk bound. Samples longer than half the capacity have cells of their own; with their
-// costs in descending order, blocks of dp_per_shard cells have maxima of at least every
-// dp_per_shard-th cost, the first included.
-[[nodiscard]] double attention_lower_bound(
-    const IndexVector<SampleId, std::int64_t>& padded_lengths,
-    const AttentionStage& stage,
-    std::int64_t capacity_tokens,
-    int dp_per_shard
-);
-
 struct ShardBound {
   double max_shard = 0.0;
-  std::string kind;
+  std::string kind;  // "mean_shard", or "mean_shard_long_samples" where these raise attention
 };
 
 // `peak_bounds`: per MoE layer a lower bound, in pairs, on the largest EP rank's demand under any

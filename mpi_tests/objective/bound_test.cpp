@@ -1,0 +1,182 @@
+#include "objective/bound.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "objective/attention_bound.hpp"
+#include "objective/evaluate.hpp"
+#include "placement/bounds.hpp"
+#include "support/search_instance.hpp"
+
+namespace routepack {
+namespace {
+
+using Lengths = IndexVector<SampleId, std::int64_t>;
+
+// Nothing fits beside a 9; a cell of 2s costs at most 5 * 4. Blocks of two cells (81, 81), (81,
+// 20), (20, 20): 182, where the mean is 151.5 and every second cost of the long ones sums to 162.
+TEST(AttentionLowerBound, IsTightWhereNothingFillsUpABlockOfLongSamples) {
+  std::vector<std::int64_t> lengths(3, 9);
+  lengths.insert(lengths.end(), 15, 2);
+  const AttentionStage stage{"squares", 0.0, 100.0};
+  const AttentionBound bound = attention_lower_bound(Lengths{lengths}, stage, 10, 2);
+  EXPECT_DOUBLE_EQ(bound.cost, 182.0);
+  EXPECT_TRUE(bound.above_mean);
+}
+
+TEST(AttentionLowerBound, IsTheMeanWithoutLongSamples) {
+  const AttentionStage stage{"full", 100.0, 50.0};
+  const AttentionBound bound =
+      attention_lower_bound(Lengths{std::vector<std::int64_t>{4, 5, 3, 2}}, stage, 10, 2);
+  EXPECT_DOUBLE_EQ(bound.cost, (140.0 + 50.0 * 0.54) / 2.0);
+  EXPECT_FALSE(bound.above_mean);
+  EXPECT_EQ(attention_lower_bound({}, stage, 10, 2).cost, 0.0);
+}
+
+// Cells in the order of their costs, cut into blocks, have the least sum of maxima.
+double least_attention(std::vector<double> cells, std::size_t per_shard) {
+  std::sort(cells.begin(), cells.end(), std::greater<>());
+  double sum = 0.0;
+  for (std::size_t first = 0; first < cells.size(); first += per_shard) {
+    sum += cells[first];
+  }
+  return sum;
+}
+
+struct Packing {
+  std::vector<std::int64_t> lengths;
+  AttentionStage stage;
+  std::int64_t capacity = 0;
+  std::size_t per_shard = 1;
+  std::vector<std::int64_t> tokens;  // of every cell
+  std::vector<std::int64_t> squares;
+
+  // The least attention of all packings of the samples from `sample` on.
+  [[nodiscard]] double best_from(std::size_t sample) {
+    if (sample == lengths.size()) {
+      std::vector<double> cells;
+      for (std::size_t cell = 0; cell < tokens.size(); ++cell) {
+        const auto full = static_cast<double>(capacity);
+        cells.push_back(
+            stage.alpha * static_cast<double>(tokens[cell]) / full +
+            stage.beta * static_cast<double>(squares[cell]) / full / full
+        );
+      }
+      return least_attention(std::move(cells), per_shard);
+    }
+    double best = 1e300;
+    const std::int64_t length = lengths[sample];
+    for (std::size_t cell = 0; cell < tokens.size(); ++cell) {
+      const bool was_empty = tokens[cell] == 0;
+      if (tokens[cell] + length <= capacity) {
+        tokens[cell] += length;
+        squares[cell] += length * length;
+        best = std::min(best, best_from(sample + 1));
+        tokens[cell] -= length;
+        squares[cell] -= length * length;
+      }
+      if (was_empty) {
+        break;  // the other empty cells are alike
+      }
+    }
+    return best;
+  }
+};
+
+// Few short samples between many long ones, so that the bound is often above the mean.
+Packing make_packing(testing::Draws& draws) {
+  constexpr std::array<double, 3> kAlphas = {0.0, 1.0, 100.0};
+  Packing packing;
+  packing.capacity = 20;
+  packing.stage = {"any", kAlphas.at(static_cast<std::size_t>(draws.below(3))), 50.0};
+  packing.per_shard = static_cast<std::size_t>(1 + draws.below(3));
+  const std::size_t num_cells = packing.per_shard * static_cast<std::size_t>(1 + draws.below(2));
+  packing.tokens.assign(num_cells, 0);
+  packing.squares.assign(num_cells, 0);
+  const std::int64_t num_samples = 3 + draws.below(6);
+  for (std::int64_t sample = 0; sample < num_samples; ++sample) {
+    packing.lengths.push_back(draws.one_in(2) ? 11 + draws.below(10) : 1 + draws.below(10));
+  }
+  return packing;
+}
+
+TEST(AttentionLowerBound, HoldsForEveryPackingAndIsOftenTight) {
+  testing::Draws draws{41};
+  int num_tight = 0;
+  int num_above_mean = 0;
+  for (int instance = 0; instance < 3000; ++instance) {
+    Packing packing = make_packing(draws);
+    const AttentionBound bound = attention_lower_bound(
+        Lengths{packing.lengths}, packing.stage, packing.capacity,
+        static_cast<int>(packing.per_shard)
+    );
+    const double best = packing.best_from(0);
+    ASSERT_LE(bound.cost, best * (1.0 + 1e-12)) << "instance " << instance;
+    if (best < 1e300) {
+      num_tight += best <= bound.cost * (1.0 + 1e-12) ? 1 : 0;
+      num_above_mean += bound.above_mean ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_tight, 300);
+  EXPECT_GT(num_above_mean, 300);
+}
+
+// The bound against every layout of tiny windows, under many placements of their experts.
+TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
+  for (std::uint32_t key = 0; key < 30; ++key) {
+    const Topology topology =
+        key % 2 == 0 ? Topology{.dp = 2, .ep = 2} : Topology{.dp = 2, .ep = 2, .tp = 2};
+    testing::InstanceShape shape{
+        .num_samples = 6, .num_layers = 2, .num_experts = 4, .topology = topology};
+    testing::SearchInstance instance = testing::make_instance(shape, key);
+    const IndexVector<SampleId, std::int64_t> padded{instance.window.lengths};
+    std::vector<std::int64_t> peak_bounds;
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      std::vector<std::int64_t> total(4, 0);
+      for (std::size_t sample = 0; sample < 6; ++sample) {
+        for (std::size_t expert = 0; expert < 4; ++expert) {
+          total[expert] += instance.window.demand[(sample * 2 + layer) * 4 + expert];
+        }
+      }
+      peak_bounds.push_back(peak_lower_bound(total, 2));
+    }
+    const double bound =
+        max_shard_lower_bound(padded, peak_bounds, topology, instance.cost).max_shard;
+    double best = 1e300;
+    CellLayout layout{2, 2, IndexVector<SampleId, CellId>{6U}};
+    const LayerPlacement orders[] = {
+        LayerPlacement{{SlotId{0}, SlotId{1}, SlotId{2}, SlotId{3}}},
+        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{1}, SlotId{3}}},
+        LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{3}, SlotId{1}}}};
+    for (int code = 0; code < 4096; ++code) {  // 4 cells, 6 samples
+      for (int sample = 0; sample < 6; ++sample) {
+        layout.cell_of_sample[SampleId{sample}] = CellId{(code >> (2 * sample)) & 3};
+      }
+      if (!find_layout_fault(layout, padded, instance.cost.capacity_tokens).empty()) {
+        continue;
+      }
+      for (const LayerPlacement& first : orders) {
+        for (const LayerPlacement& second : orders) {
+          const Placement placement{4, 2, IndexVector<MoeLayer, LayerPlacement>{{first, second}}};
+          best = std::min(
+              best, compute_metrics(
+                        sum_cells(layout, padded),
+                        sum_block_loads(instance.window, layout, placement, topology), 2, topology,
+                        instance.cost
+                    )
+                        .score.max_shard
+          );
+        }
+      }
+    }
+    EXPECT_LE(bound, best * (1.0 + 1e-12)) << "key " << key;
+    EXPECT_GT(bound, 0.5 * best) << "key " << key;  // and it says something
+  }
+}
+
+}  // namespace
+}  // namespace routepack
