@@ -11,6 +11,7 @@
 #include "placement/brute_force.hpp"
 #include "placement/make_demand.hpp"
 #include "placement/place_all.hpp"
+#include "placement/refute_peak.hpp"
 #include "placement/starts.hpp"
 
 namespace routepack {
@@ -95,6 +96,47 @@ TEST(PeakLowerBound, SeesTotalsHotExpertsAndPigeonholes) {
   EXPECT_EQ(peak_lower_bound(Demand{9, 9, 9, 9, 0, 0, 0, 0, 0}, 3), 18);  // two of four meet
   // Two hot experts on two ranks fill the other four slots there with no less than 0, 0, 20, 20.
   EXPECT_EQ(peak_lower_bound(Demand{60, 60, 30, 30, 20, 20, 20, 20, 20, 20, 0, 0}, 4), 80);
+}
+
+TEST(RaisePeakBound, IsTheOptimumWhereTheSearchEnds) {
+  int num_raised = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const Tiny tiny = make_tiny(seed);
+    const std::int64_t bound = peak_lower_bound(tiny.demand, tiny.ep);
+    const std::int64_t optimum = testing::optimal_peak(tiny.demand, tiny.ep);
+    for (const std::int64_t max_steps : {0, 5, 30, 1'000'000}) {
+      const std::int64_t raised = raise_peak_bound(tiny.demand, tiny.ep, bound, max_steps);
+      ASSERT_GE(raised, bound) << "seed " << seed;
+      ASSERT_LE(raised, optimum) << "seed " << seed;
+      num_raised += raised > bound ? 1 : 0;
+    }
+    const auto slots = std::ssize(tiny.demand) / tiny.ep;
+    if (slots == 3 || slots == 4) {  // the last steps upwards are 16 times shorter
+      const std::int64_t raised = raise_peak_bound(tiny.demand, tiny.ep, bound, 1'000'000);
+      ASSERT_GE(raised, optimum - (optimum - bound) / 8) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(num_raised, 200);
+}
+
+TEST(RaisePeakBound, GivesUpOnSumsThatDoNotFit) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 60;
+  EXPECT_EQ(raise_peak_bound(Demand{kHuge, kHuge, kHuge, 1, 1, 0}, 2, kHuge, 1000), kHuge);
+}
+
+// Four experts a rank, as many as no brute force can group: never above what placements reach.
+TEST(RaisePeakBound, StaysBelowWhatPlacementsReach) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const Loads loads : {Loads::kUniform, Loads::kLognormal, Loads::kZipf}) {
+      const Demand demand = testing::make_demand(loads, 32, seed);
+      PlaceEffort effort;
+      effort.search_iterations = 1000;
+      const LayerResult result = place_layer(demand, 8, nullptr, effort, kSearch);
+      const std::int64_t bound = peak_lower_bound(demand, 8);
+      ASSERT_GE(result.lower_bound, bound);
+      ASSERT_LE(result.lower_bound, result.peak);
+    }
+  }
 }
 
 TEST(PlaceLayer, FindsTheOptimumOfTinyLayers) {

@@ -5,11 +5,14 @@
 #include "placement/bounds.hpp"
 #include "placement/descent.hpp"
 #include "placement/rank_state.hpp"
+#include "placement/refute_peak.hpp"
 #include "placement/relabel.hpp"
 #include "placement/starts.hpp"
 
 namespace routepack {
 namespace {
+
+constexpr std::int64_t kRefutationSteps = 1 << 16;  // 1 to 3 ms
 
 enum SearchStep : std::uint32_t { kLowestPeak, kFewestMoves };
 
@@ -89,7 +92,9 @@ LayerResult place_layer(
     }
   }
   const std::int64_t peak = RankState{demand, chosen, ep}.peak();
-  return {assign_slots(chosen, start, ep), peak, bound};
+  return {
+      assign_slots(chosen, start, ep), peak,
+      peak > bound ? raise_peak_bound(demand, ep, bound, kRefutationSteps) : bound};
 }
 
 }  // namespace routepack
