@@ -118,6 +118,24 @@ TEST_F(MakePlan, FindsTheOptimumOfTinyDenseWindows) {
   }
 }
 
+// Where nothing fits beside most of the long samples, their blocks decide.
+TEST_F(MakePlan, StaysAboveTheBoundOfLongSamples) {
+  testing::Draws draws{6};
+  int num_raised = 0;
+  for (int trial = 0; trial < 12; ++trial) {
+    WindowSlice window;
+    window.shape.num_samples = 24;
+    for (int sample = 0; sample < 24; ++sample) {
+      window.lengths.push_back(sample < 11 ? 80 + draws.below(21) : 20 + draws.below(10));
+    }
+    const Plan plan = plan_of(window, options_for({.dp = 4, .ep = 4}, 100));
+    num_raised += plan.lower_bound_kind == "mean_shard_long_samples" ? 1 : 0;
+    EXPECT_GE(plan.gap(), -1e-12) << "trial " << trial;
+    EXPECT_LT(plan.gap(), 0.05) << "trial " << trial;
+  }
+  EXPECT_GE(num_raised, 6);
+}
+
 TEST_F(MakePlan, KeepsAPlacementThatIsAlreadyBalanced) {
   WindowSlice window;
   window.shape = {4, {0}, 1, 4, 1, ""};
