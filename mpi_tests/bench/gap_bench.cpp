@@ -78,7 +78,7 @@ AttentionParts attention_parts(const Job& job, const Plan& plan) {
 
 // Peaks of a plan and of the window, in pairs, summed over layers.
 struct PeakParts {
-  std::int64_t mean = 0;         // of the window's demand on the EP ranks, rounded up
+  std::int64_t mean_load = 0;    // the window's mean EP rank or hottest expert
   std::int64_t bound = 0;        // on the aggregate's peaks
   std::int64_t placed = 0;       // the aggregate's peaks as placed for it
   std::int64_t aggregate = 0;    // the aggregate's peaks under the plan's placement
@@ -101,24 +101,37 @@ std::int64_t block_bounds(
   return bounds;
 }
 
-PeakParts peak_parts(const Job& job, const Plan& plan) {
-  const Topology& topology = job.options.topology;
+// What is known without a plan: mean loads, bounds, and the aggregate's own placement.
+PeakParts aggregate_parts(const Job& job) {
   const WindowShape& shape = job.window.shape;
-  const auto ep = static_cast<std::size_t>(topology.ep);
-  const auto layers = static_cast<std::size_t>(shape.num_moe_layers());
+  const int ep = job.options.topology.ep;
+  PeakParts parts;
   std::vector<std::int64_t> demand;
   for (const ExpertDemand& layer : reduce_demand(job.window, job.comm).demand) {
     demand.insert(demand.end(), layer.begin(), layer.end());
+    const std::int64_t total = std::accumulate(layer.begin(), layer.end(), std::int64_t{0});
+    parts.mean_load += std::max(
+        ceil_divide(total, std::int64_t{ep}), *std::max_element(layer.begin(), layer.end())
+    );
   }
   const PlacementResult placed = place_experts(
-      {demand, shape.num_moe_layers(), shape.num_experts, topology.ep}, {}, plan.search.seed,
-      job.comm
+      {demand, shape.num_moe_layers(), shape.num_experts, ep}, {}, job.options.search.seed, job.comm
   );
+  for (const MoeLayer layer : ids<MoeLayer>(placed.peak.size())) {
+    parts.bound += placed.lower_bound[layer];
+    parts.placed += placed.peak[layer];
+  }
+  return parts;
+}
+
+PeakParts peak_parts(const Job& job, const Plan& plan) {
+  const Topology& topology = job.options.topology;
+  const auto ep = static_cast<std::size_t>(topology.ep);
+  const auto layers = static_cast<std::size_t>(job.window.shape.num_moe_layers());
+  PeakParts parts = aggregate_parts(job);
   const std::vector<std::int64_t> loads =
       sum_block_loads(job.window, plan.layout, plan.placement, topology);
-  const std::size_t num_blocks = loads.size() / (layers * ep);
   std::vector<std::int64_t> window_loads(layers * ep, 0);
-  PeakParts parts;
   for (std::size_t at = 0; at < loads.size(); ++at) {
     window_loads[at % window_loads.size()] += loads[at];
   }
@@ -126,18 +139,12 @@ PeakParts peak_parts(const Job& job, const Plan& plan) {
     parts.blocks += *std::max_element(&loads[at], &loads[at] + ep);
   }
   for (std::size_t at = 0; at < window_loads.size(); at += ep) {
-    const std::int64_t* ranks = &window_loads[at];
-    parts.aggregate += *std::max_element(ranks, ranks + ep);
-    parts.mean +=
-        ceil_divide<std::int64_t>(std::accumulate(ranks, ranks + ep, std::int64_t{0}), topology.ep);
+    parts.aggregate += *std::max_element(&window_loads[at], &window_loads[at] + ep);
   }
-  for (const MoeLayer layer : ids<MoeLayer>(layers)) {
-    parts.bound += placed.lower_bound[layer];
-    parts.placed += placed.peak[layer];
-  }
+  const std::size_t num_blocks = loads.size() / window_loads.size();
   for (const LayerBlocks& layer :
        reduce_block_demand(job.window, plan.layout, topology, job.comm)) {
-    parts.block_bound += block_bounds(layer, num_blocks, shape.num_experts, topology.ep);
+    parts.block_bound += block_bounds(layer, num_blocks, job.window.shape.num_experts, topology.ep);
   }
   return parts;
 }
@@ -166,8 +173,8 @@ void print_parts(const Job& job, const std::string& name) {
       plan.lower_bound, plan.lower_bound_kind, 100.0 * plan.gap()
   );
   fmt::print(
-      "  bound over the plain means: attention {:.3f}, experts {:.3f}\n",
-      percent(attention.bound - attention.mean), pairs(peaks.bound, peaks.mean)
+      "  bound over the mean-load bound: attention {:.3f}, experts {:.3f}\n",
+      percent(attention.bound - attention.mean), pairs(peaks.bound, peaks.mean_load)
   );
   fmt::print(
       "  attention ({:.1f} of the bound): cells {:.3f}, order of cells {:.3f}\n",

@@ -2,9 +2,9 @@
 # Builds the release preset with its benchmarks in a folder of its own and prints every benchmark.
 #   usage: mpi_tests/bench/run_all.sh [--quick] [WINDOWS...]
 # --quick   seconds instead of minutes: fewer repetitions, windows and seeds
-# WINDOWS   folder:dp:ep:capacity for population_bench; default: a window that `routepack synth`
-#           makes, so that the command needs no data. BENCH_BUILD names another build folder, JOBS
-#           the compile jobs.
+# WINDOWS   folder:dp:ep:capacity for population_bench, gap_bench and planted_bench; default: a
+#           window that `routepack synth` makes, so that the command needs no data. BENCH_BUILD
+#           names another build folder, JOBS the compile jobs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,16 +28,17 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export PRTE_MCA_hwloc_default_binding_policy=none
 
 benches=(evaluate_bench place_bench row_aware_bench migrate_bench rows_bench count_routes_bench
-  shuffle_bench population_bench)
+  shuffle_bench population_bench gap_bench
+  planted_bench)
 cmake --preset release -B "$build" -DROUTEPACK_BUILD_BENCH=ON -DROUTEPACK_BUILD_TESTS=OFF >&2
 cmake --build "$build" -j "${JOBS:-2}" --target "${benches[@]}" routepack_program >&2
 
 if ((quick)); then
   google=(--benchmark_min_time=0.05)
-  rows=5 seeds=3 seconds=0.3 ranks=(1 2)
+  rows=5 seeds=3 seconds=0.3 sweeps=50 ranks=(1 2)
 else
   google=()
-  rows=50 seeds=10 seconds=1 ranks=(1 2 4)
+  rows=50 seeds=10 seconds=1 sweeps=500 ranks=(1 2 4)
 fi
 
 title() { printf '\n## %s\n' "$*"; }
@@ -65,6 +66,10 @@ if ((${#windows[@]} == 0)); then
 fi
 for window in "${windows[@]}"; do
   IFS=: read -r folder dp ep capacity <<<"$window"
+  title "gap_bench $(basename "$folder"), $sweeps sweeps"
+  "$bin/gap_bench" "$folder" "$dp" "$ep" "$capacity" "$sweeps"
+  title "planted_bench $(basename "$folder"), $sweeps sweeps"
+  "$bin/planted_bench" "$folder" "$dp" "$ep" "$capacity" "$sweeps"
   for n in "${ranks[@]}"; do
     title "population_bench $(basename "$folder") on $n ranks, $seconds s, $seeds seeds"
     mpirun -n "$n" "$bin/population_bench" "$folder" "$dp" "$ep" "$capacity" "$seconds" "$seeds"

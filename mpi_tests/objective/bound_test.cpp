@@ -132,6 +132,9 @@ TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
         key % 2 == 0 ? Topology{.dp = 2, .ep = 2} : Topology{.dp = 2, .ep = 2, .tp = 2};
     testing::InstanceShape shape{
         .num_samples = 6, .num_layers = 2, .num_experts = 4, .topology = topology};
+    if (key % 3 == 0) {
+      shape.stages = {{"linear", 20.0, 0.0}, {"full", 5.0, 10.0}};  // maxed separately
+    }
     testing::SearchInstance instance = testing::make_instance(shape, key);
     const IndexVector<SampleId, std::int64_t> padded{instance.window.lengths};
     std::vector<std::int64_t> peak_bounds;
