@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "random/acceptance.hpp"
 #include "annealing/chain.hpp"
 #include "annealing/exchange.hpp"
 #include "annealing/schedule.hpp"
 #include "comm/communicator.hpp"
+#include "random/acceptance.hpp"
 
 namespace routepack {
 
