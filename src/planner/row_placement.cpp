@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel_errors.hpp"
+#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "placement/row_annealing.hpp"
 #include "planner/block_demand.hpp"
@@ -31,6 +33,37 @@ LayerPlacement anneal_blocks(
       .slots;
 }
 
+// Slots of the layers, one after another.
+std::vector<std::uint16_t> anneal_layers(
+    const std::vector<LayerBlocks>& layers,
+    int num_blocks,
+    const Placement& placement,
+    const Placement* current,
+    const RowPlacementEffort& effort
+) {
+  const auto experts = static_cast<std::size_t>(placement.num_experts);
+  std::vector<std::uint16_t> slots(layers.size() * experts);
+  ParallelErrors errors(layers.size());
+  const auto count = static_cast<std::int32_t>(layers.size());
+#pragma omp parallel for schedule(dynamic) num_threads(effort.num_threads)
+  for (std::int32_t n = 0; n < count; ++n) {
+    const auto at = static_cast<std::size_t>(n);
+    errors.run(at, [&] {
+      const MoeLayer layer = layers[at].layer;
+      const LayerPlacement annealed = anneal_blocks(
+          layers[at], num_blocks, placement.ep, placement.layers[layer],
+          current != nullptr ? &current->layers[layer] : nullptr, effort
+      );
+      for (const ExpertId expert : ids<ExpertId>(experts)) {
+        slots[at * experts + expert.offset()] =
+            static_cast<std::uint16_t>(annealed[expert].value());
+      }
+    });
+  }
+  errors.rethrow_first();
+  return slots;
+}
+
 }  // namespace
 
 Placement refine_placement(
@@ -43,28 +76,16 @@ Placement refine_placement(
     const Communicator& comm
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, topology, comm);
-  const auto experts = static_cast<std::size_t>(placement.num_experts);
-  std::vector<std::uint16_t> slots(mine.size() * experts);
-  const auto count = static_cast<std::int32_t>(mine.size());
-#pragma omp parallel for schedule(dynamic) num_threads(effort.num_threads)
-  for (std::int32_t n = 0; n < count; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    const MoeLayer layer = mine[at].layer;
-    const LayerPlacement refined = anneal_blocks(
-        mine[at], layout.num_rows * topology.edp(), topology.ep, placement.layers[layer],
-        current != nullptr ? &current->layers[layer] : nullptr, effort
-    );
-    for (const ExpertId expert : ids<ExpertId>(experts)) {
-      slots[at * experts + expert.offset()] = static_cast<std::uint16_t>(refined[expert].value());
-    }
-  }
+  const int num_blocks = layout.num_rows * topology.edp();
+  const std::vector<std::uint16_t> slots =
+      agree_on([&] { return anneal_layers(mine, num_blocks, placement, current, effort); }, comm);
   const std::vector<std::uint16_t> all = all_gather(slots, comm);
   Placement refined = placement;
   std::size_t next = 0;
   const int num_layers = static_cast<int>(placement.layers.size());
   for (int rank = 0; rank < comm.num_mpi_ranks(); ++rank) {
     for (int layer = rank; layer < num_layers; layer += comm.num_mpi_ranks()) {
-      for (const ExpertId expert : ids<ExpertId>(experts)) {
+      for (const ExpertId expert : ids<ExpertId>(placement.num_experts)) {
         refined.layers[MoeLayer{layer}][expert] = SlotId{static_cast<std::int32_t>(all[next++])};
       }
     }
