@@ -37,6 +37,10 @@ std::vector<Option> window_options(const SynthOptions& defaults) {
        .kind = OptionKind::kFlag,
        .help = "write into a folder that holds files but no window; those files stay"},
       with_default(number("seed", kInteger, 0, 1e18, "same seed, same bytes"), defaults.seed),
+      number(
+          "model-seed", kInteger, 0, 1e18,
+          "of popularity; equal ones with other seeds: new samples of one model; default: the seed"
+      ),
       number("samples", kInteger, 1, kMaxInteger, "samples; default: prompts times rollouts"),
       number("prompts", kInteger, 1, kMaxInteger, "prompts; default: 64, or as --samples needs"),
       with_default(
@@ -105,8 +109,14 @@ std::vector<Option> routing_options(const SynthOptions& defaults) {
           number("heat", kReal, 1, 1e6, "popularity of a pattern's hot experts"), defaults.heat
       ),
       with_default(
-          number("step", OptionKind::kInteger, 0, kMaxInteger, "optimizer step of a pattern"),
+          number(
+              "step", OptionKind::kInteger, 0, kMaxInteger, "optimizer step of pattern and drift"
+          ),
           defaults.step
+      ),
+      with_default(
+          number("drift", kReal, 0, 5, "change of an expert's log popularity at every step"),
+          defaults.drift
       ),
       {.name = "form",
        .value_name = "FORM",
@@ -137,6 +147,9 @@ SynthRequest request_of(const OptionValues& values) {
   SynthOptions& window = request.window;
   window.model = find_preset(values.text("preset"));
   window.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  if (values.has("model-seed")) {
+    window.model_seed = static_cast<std::uint64_t>(values.integer("model-seed"));
+  }
   window.rollouts = values.integer("rollouts");
   if (values.has("samples")) {
     window.num_samples = values.integer("samples");
@@ -161,6 +174,7 @@ SynthRequest request_of(const OptionValues& values) {
   window.pattern_ep = static_cast<int>(values.integer("pattern-ep"));
   window.heat = values.real("heat");
   window.step = values.integer("step");
+  window.drift = values.real("drift");
   window.form = parse_form(values.text("form"));
   window.all_layers = values.flag("all-layers");
   window.last_route = values.flag("last-route");

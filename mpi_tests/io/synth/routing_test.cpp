@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -114,6 +116,53 @@ TEST(SampleRouting, CountsAddUpAndStayBelowTheTokens) {
       }
     }
   }
+}
+
+TEST(SampleRouting, EqualModelSeedsGiveNewSamplesOfOnePopularity) {
+  SynthOptions options = small_options();
+  options.num_prompts = 100;
+  options.model_seed = 5;
+  const std::vector<double> heat = heat_of_layer(options, 2);
+  options.seed = 2;
+  const std::vector<double> other_samples = heat_of_layer(options, 2);
+  EXPECT_NE(heat, other_samples);
+  EXPECT_GT(correlation(heat, other_samples), 0.98);
+  options.model_seed = 6;
+  EXPECT_LT(correlation(heat, heat_of_layer(options, 2)), 0.8);
+}
+
+TEST(SampleRouting, DriftIsARandomWalkOfLogPopularity) {
+  SynthOptions options = small_options();
+  options.popularity = Popularity{Popularity::Kind::kFlat, 0.0};
+  options.spread = 0.0;
+  options.drift = 0.2;
+  const auto change = [&](std::int64_t from, std::int64_t to) {
+    double squares = 0.0;
+    for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
+      const auto logs = [&](std::int64_t step) {
+        options.step = step;
+        std::vector<double> values;
+        for (const std::int64_t rate : RoutingModel(options).rates({}, layer)) {
+          values.push_back(std::log(static_cast<double>(rate)));
+        }
+        return values;
+      };
+      const std::vector<double> before = logs(from);
+      const std::vector<double> after = logs(to);
+      std::vector<double> moved;
+      std::ranges::transform(after, before, std::back_inserter(moved), std::minus<>());
+      // Only ratios count: rates are scaled to a common sum.
+      const double mean = std::accumulate(moved.begin(), moved.end(), 0.0) / double{kExperts};
+      for (const double value : moved) {
+        squares += (value - mean) * (value - mean);
+      }
+    }
+    return std::sqrt(squares / static_cast<double>(kLayers * (kExperts - 1)));
+  };
+  EXPECT_EQ(change(0, 0), 0.0);
+  EXPECT_NEAR(change(0, 1), 0.2, 0.05);
+  EXPECT_NEAR(change(3, 4), 0.2, 0.05);
+  EXPECT_NEAR(change(0, 16), 0.8, 0.2);
 }
 
 TEST(SampleRouting, RolloutsOfAPromptResembleEachOtherMoreThanOthers) {

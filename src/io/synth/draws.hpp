@@ -1,6 +1,7 @@
 // Which random numbers drive what in a synthetic window. Streams belong to a prompt, a sample or,
-// owner 0, the model; the step says what is drawn, and at which MoE layer. So every value is a
-// function of the seed alone, wherever and in whatever order it is computed.
+// owner 0, the model, which may have a seed of its own; the step says what is drawn, and at which
+// MoE layer. So every value is a function of the seeds alone, wherever and in whatever order it is
+// computed.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ enum class Draw : std::uint32_t {
   kSampleTokens,  // sample: index expert, or token of the response
   kPromptLayer,   // prompt: index 0, or a permutation of the experts
   kSampleLayer,   // sample: the same
+  kDrift,         // model: index step * experts + expert
 };
 
 struct DrawSource {

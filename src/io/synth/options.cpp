@@ -58,7 +58,9 @@ void check_routing(const SynthOptions& options) {
   check_between("share-prompt", options.share_prompt, 0, 1);
   check_between("design-effect", options.design_effect, 0, 100);
   check_between("heat", options.heat, 1, 1e6);
-  check_between("step", static_cast<double>(options.step), 0, 1e9);
+  check_between("drift", options.drift, 0, 5);
+  constexpr double kMaxWalk = 10'000;  // every step of the walk is drawn
+  check_between("step", static_cast<double>(options.step), 0, options.drift > 0 ? kMaxWalk : 1e9);
   check_between("pattern-ep", options.pattern_ep, 1, options.model.experts);
   constexpr double kMaxLayers = 1 << 16U;  // layer field of a random stream's step
   check_between("layers of the model", options.model.layers, 1, kMaxLayers - 1);
@@ -165,10 +167,17 @@ std::string describe(const SynthOptions& options) {
   if (options.popularity) {
     text += " popularity " + text_of(*options.popularity);
   }
+  if (options.model_seed) {
+    text += fmt::format(" model-seed {}", *options.model_seed);
+  }
+  if (options.drift > 0.0) {
+    text += fmt::format(" drift {}", options.drift);
+  }
   if (options.pattern != Pattern::kNone) {
-    text += fmt::format(
-        " pattern-ep {} heat {} step {}", options.pattern_ep, options.heat, options.step
-    );
+    text += fmt::format(" pattern-ep {} heat {}", options.pattern_ep, options.heat);
+  }
+  if (options.pattern != Pattern::kNone || options.drift > 0.0) {
+    text += fmt::format(" step {}", options.step);
   }
   return text;
 }

@@ -49,6 +49,9 @@ enum class WindowForm { kCounts, kRoutes };
 struct SynthOptions {
   ModelPreset model;
   std::uint64_t seed = 1;
+  // Of the experts' popularity and of which experts go together. Not set: as seed. Windows with
+  // equal model seeds are new samples of one model.
+  std::optional<std::uint64_t> model_seed;
 
   std::int64_t num_prompts = 64;
   std::int64_t rollouts = 8;     // samples of a prompt
@@ -73,7 +76,10 @@ struct SynthOptions {
   Pattern pattern = Pattern::kNone;
   int pattern_ep = 8;
   double heat = 4.0;
-  std::int64_t step = 0;  // optimizer step, for the patterns that change over steps
+  std::int64_t step = 0;  // optimizer step, for drift and for the patterns that change over steps
+  // Every step multiplies each expert's popularity by a lognormal factor of this standard deviation
+  // of the log: a random walk from the model's popularity at step 0.
+  double drift = 0.0;
 
   WindowForm form = WindowForm::kCounts;
   bool all_layers = false;  // kRoutes: the layer axis holds dense layers too, as zeros

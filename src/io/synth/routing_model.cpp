@@ -37,6 +37,21 @@ std::vector<double> base_popularity(
   return weights;
 }
 
+// The steps of the walk up to options.step, each a factor an expert.
+void drift_in_place(
+    std::vector<double>& weights, const SynthOptions& options, int layer, const Stream& stream
+) {
+  const std::uint32_t draw = DrawSource::step(Draw::kDrift, layer);
+  for (std::size_t expert = 0; expert < weights.size(); ++expert) {
+    double walked = 0.0;
+    for (std::int64_t step = 0; step < options.step; ++step) {
+      walked +=
+          draw_normal(stream, draw, static_cast<std::uint64_t>(step) * weights.size() + expert);
+    }
+    weights[expert] *= portable_exp(options.drift * walked);
+  }
+}
+
 // Multiplies [begin, end) by `factor`.
 void scale_block_in_place(std::vector<double>& weights, int begin, int end, double factor) {
   for (int expert = begin; expert < end; ++expert) {
@@ -120,10 +135,13 @@ RoutingModel::RoutingModel(const SynthOptions& options)
   const Popularity flat{Popularity::Kind::kFlat, 0.0};
   const Popularity popularity =
       options.popularity.value_or(options.pattern == Pattern::kNone ? Popularity{} : flat);
-  const Stream stream = DrawSource{options.seed}.stream(0);
+  const Stream stream = DrawSource{options.model_seed.value_or(options.seed)}.stream(0);
   const int num_layers = static_cast<int>(options.model.moe_layers().size());
   for (int layer = 0; layer < num_layers; ++layer) {
     std::vector<double> weights = base_popularity(popularity, options.model.experts, layer, stream);
+    if (options.drift > 0.0) {
+      drift_in_place(weights, options, layer, stream);
+    }
     apply_pattern_in_place(weights, options, layer, stream);
     popularity_.insert(popularity_.end(), weights.begin(), weights.end());
     const std::uint32_t step = DrawSource::step(Draw::kLoading, layer);
