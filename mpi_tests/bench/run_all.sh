@@ -28,7 +28,7 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export PRTE_MCA_hwloc_default_binding_policy=none
 
 benches=(evaluate_bench place_bench row_aware_bench migrate_bench rows_bench count_routes_bench
-  shuffle_bench population_bench gap_bench
+  shuffle_bench population_bench sequence_bench gap_bench
   planted_bench)
 cmake --preset release -B "$build" -DROUTEPACK_BUILD_BENCH=ON -DROUTEPACK_BUILD_TESTS=OFF >&2
 cmake --build "$build" -j "${JOBS:-2}" --target "${benches[@]}" routepack_program >&2
@@ -36,9 +36,11 @@ cmake --build "$build" -j "${JOBS:-2}" --target "${benches[@]}" routepack_progra
 if ((quick)); then
   google=(--benchmark_min_time=0.05)
   rows=5 seeds=3 seconds=0.3 sweeps=50 ranks=(1 2)
+  sequences=(--case gpt-oss-20b deepseek-v2-lite --drift 0 0.2 --limit 0 0.1 1 --seeds 1 --sweeps 100)
 else
   google=()
   rows=50 seeds=10 seconds=1 sweeps=500 ranks=(1 2 4)
+  sequences=()
 fi
 
 title() { printf '\n## %s\n' "$*"; }
@@ -56,6 +58,8 @@ title "rows_bench $rows"
 "$bin/rows_bench" "$rows"
 title "shuffle_bench on 2 ranks"
 mpirun -n 2 "$bin/shuffle_bench"
+title "sequence_bench ${sequences[*]} on 2 ranks"
+mpirun -n 2 "$bin/sequence_bench" "${sequences[@]}"
 
 if ((${#windows[@]} == 0)); then
   made=$(mktemp -d)
