@@ -59,6 +59,33 @@ SwapPath follow_prices(
   return path;
 }
 
+// To the free placement; then, in rounds of a rising price, back.
+SwapPath follow_free(
+    const BlockDemand& demand,
+    const RankOfExpert& home,
+    const RankOfExpert& free,
+    int ep,
+    std::int64_t gain,
+    SimdLevel simd
+) {
+  RowRefiner refiner{demand, free, ep, {home}, simd};
+  SwapPath path = path_to(demand, home, free, ep);
+  std::int64_t objective = refiner.sum_peaks();
+  std::int64_t moved = refiner.moved();
+  constexpr int kPasses = 2;
+  for (std::int64_t price = gain / (32 * std::ssize(home.values())); price < gain;
+       price = price * 4 / 3 + 1) {
+    refiner.set_price(price);
+    refiner.descend(kPasses);
+  }
+  for (const PricedSwap& swap : refiner.swaps()) {
+    objective += swap.sum_change;
+    moved += swap.moves;
+    path.push_back({swap.out, swap.in, objective, moved});
+  }
+  return path;
+}
+
 // Swaps towards a target `percent` of the way from the free peaks to those of `home`; no more than
 // a third of the experts: with more, the free placement is near.
 SwapPath follow_target(
@@ -149,6 +176,7 @@ SwapTrajectory row_trajectory(
   for (const std::uint32_t percent : {0U, 30U}) {
     trajectory.paths.push_back(follow_target(demand, home, free_ranks, ep, percent, simd));
   }
+  trajectory.paths.push_back(follow_free(demand, home, free_ranks, ep, gain, simd));
   trajectory.free_objective = free.sum_peaks;
   trajectory.free_moved_experts = free.moved_experts;
   trajectory.free_slots = std::move(free.slots);

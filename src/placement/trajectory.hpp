@@ -8,22 +8,11 @@
 
 #include "placement/place_layer.hpp"
 #include "placement/row_kernels.hpp"
+#include "placement/swap_path.hpp"
 #include "random/stream.hpp"
 #include "routepack/placement.hpp"
 
 namespace routepack {
-
-// Two experts exchange their slots; the figures hold after it.
-struct SwapStep {
-  ExpertId a;
-  ExpertId b;
-  std::int64_t objective = 0;      // pairs: the layer's peak, or Σ of its blocks' peaks
-  std::int64_t moved_experts = 0;  // against the current placement; may fall
-  bool operator==(const SwapStep&) const = default;
-};
-
-// Every prefix is a placement to choose from.
-using SwapPath = std::vector<SwapStep>;
 
 struct SwapTrajectory {
   std::int64_t objective = 0;   // of the current placement
@@ -45,8 +34,9 @@ struct SwapTrajectory {
 );
 
 // Objective: Σ over blocks of the peaks. On one path swaps are taken in rounds of a falling price
-// for a moved expert, so that early ones gain most; the others bring the ranks under target loads,
-// between the peaks of the free and of the current placement, in few swaps.
+// for a moved expert, so that early ones gain most; two bring the ranks under target loads, between
+// the peaks of the free and of the current placement, in few swaps; the last goes to the free
+// placement and from there back, as the price rises.
 // `demand_by_expert_block` as for refine_layer.
 [[nodiscard]] SwapTrajectory row_trajectory(
     std::span<const std::uint32_t> demand_by_expert_block,

@@ -1,13 +1,11 @@
-// Placement where moving experts has a price or a limit: which experts move, for a fixed layout,
-// and what other limits would have given.
+// Placement where moving experts has a price or a limit: what the user asked, and which experts
+// move for the aggregate demand.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "placement/migrate.hpp"
-#include "routepack/layout.hpp"
 #include "routepack/options.hpp"
 #include "routepack/window.hpp"
 
@@ -41,18 +39,6 @@ struct MigrationTerms {
     const Placement& current,
     const PlanOptions& options,
     const MigrationTerms& terms
-);
-
-// Collective. Swap trajectories of all layers from `current`, for the blocks that `layout` makes,
-// and for every budget the best choice over layers. Layers are dealt over ranks and threads.
-[[nodiscard]] std::vector<MigrationChoice> migrations_for_layout(
-    const WindowSlice& slice,
-    const CellLayout& layout,
-    const Placement& current,
-    const PlanOptions& options,
-    const std::vector<std::int64_t>& budgets,
-    int num_threads,
-    const Communicator& comm
 );
 
 }  // namespace routepack

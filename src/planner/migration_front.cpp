@@ -1,8 +1,10 @@
 // The trade between moving experts and finishing early: a member of PlanSearch of its own.
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
+#include "planner/layout_migration.hpp"
 #include "planner/plan_search.hpp"
 
 namespace routepack {
@@ -32,36 +34,76 @@ std::vector<MigrationPoint> front_of(
   return front;
 }
 
+// The limits in the order of the search, as positions in `budgets`: from that of the plan down,
+// then up. Neighbours have similar layouts.
+std::vector<std::size_t> order_of_points(
+    const std::vector<std::int64_t>& budgets, std::int64_t max_moved
+) {
+  const auto above = std::upper_bound(budgets.begin(), budgets.end(), max_moved);
+  const auto below = static_cast<std::size_t>(above - budgets.begin());
+  std::vector<std::size_t> order;
+  for (std::size_t n = below; n > 0; --n) {
+    order.push_back(n - 1);
+  }
+  for (std::size_t n = below; n < budgets.size(); ++n) {
+    order.push_back(n);
+  }
+  return order;
+}
+
 }  // namespace
+
+void PlanSearch::settle_placement(std::int64_t budget, std::int64_t price) {
+  const CellLayout layout = population_.best_layout();
+  LayoutMigration near(input_.slice, layout, input_.options, threads_, comm_);
+  near.search_near(placed_->placement(), price, placements_++);
+  Placed offered = place(near.choose(std::array{budget}).front().placement);
+  const SearchScore before = population_.best_score();
+  population_.rebase(offered->problem());
+  if (population_.best_score().max_shard < before.max_shard) {
+    placed_.swap(offered);
+  } else {
+    population_.rebase(placed_->problem());
+  }
+  population_.restart_from(layout);
+}
 
 std::vector<MigrationPoint> PlanSearch::trace_front(double share) {
   phase_ = "front";
   const Placement& current = *input_.options.current_placement;
-  const CellLayout start = layout_;
   const std::vector<std::int64_t> budgets = front_budgets(current);
-  std::vector<MigrationChoice> choices =
-      migrations_for_layout(input_.slice, start, current, input_.options, budgets, threads_, comm_);
+  const double started = clock_.seconds();
+  LayoutMigration migration(input_.slice, layout_, input_.options, threads_, comm_);
+  migration.trace();
+  const std::vector<MigrationChoice> choices = migration.choose(budgets);
   SearchScore best_score = population_.best_score();
+  CellLayout best_layout = layout_;
   std::vector<Found> found = {
       {count_moved_experts(current, placed_->placement()), cost_of(best_score)}};
-  Placed held;  // the population's problem lives here
-  for (MigrationChoice& choice : choices) {
-    Placed point = place(std::move(choice.placement));
-    population_.rebase(point->problem());
+  Placed best = std::move(placed_);  // the population's problem, until the first point
+  // A point is annealed twice, with its experts placed anew in between.
+  const Turn turn{0.5 / static_cast<double>(choices.size()), 0.02, 6};
+  const bool settles = affords_another(started, turn.budget * share);
+  for (const std::size_t n : order_of_points(budgets, input_.terms.max_moved)) {
+    const CellLayout start = population_.best_layout();
+    move_to(place(choices[n].placement));
     population_.start_over(start);
-    held = std::move(point);
-    anneal({1.0 / static_cast<double>(choices.size()), 0.02, 8}, share);
+    anneal(turn, share);
+    if (settles) {
+      settle_placement(budgets[n], migration.price_at(choices[n].moved_experts));
+    }
+    anneal(turn, share);
     const SearchScore score = population_.best_score();
-    found.push_back({choice.moved_experts, cost_of(score)});
-    if (choice.moved_experts <= input_.terms.max_moved &&
-        gains(score, held->placement(), best_score, placed_->placement())) {
-      layout_ = population_.best_layout();
+    found.push_back({count_moved_experts(current, placed_->placement()), cost_of(score)});
+    if (found.back().moved_experts <= input_.terms.max_moved &&
+        gains(score, placed_->placement(), best_score, best->placement())) {
+      best_layout = population_.best_layout();
       best_score = score;
-      placed_.swap(held);
-      population_.rebase(placed_->problem());
+      best = place(placed_->placement());
     }
   }
-  population_.rebase(placed_->problem());
+  move_to(std::move(best));
+  layout_ = std::move(best_layout);
   return front_of(found, budgets);
 }
 

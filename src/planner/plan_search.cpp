@@ -6,6 +6,7 @@
 
 #include "comm/collectives.hpp"
 #include "packing/start_layout.hpp"
+#include "planner/layout_migration.hpp"
 #include "planner/polish.hpp"
 #include "planner/row_placement.hpp"
 
@@ -206,7 +207,7 @@ std::int64_t PlanSearch::moves_per_layer(const PlacementTurn& turn) const {
 // The experts' placement for the layout, within the terms of the migration.
 Placement PlanSearch::place_for_layout(const PlacementTurn& turn) {
   const double started = clock_.seconds();
-  Placement placement = input_.terms.is_free ? anneal_placement(turn) : migrate_for_layout();
+  Placement placement = input_.terms.is_free ? anneal_placement(turn) : migrate_for_layout(turn);
   placing_seconds_ = std::max(placing_seconds_, clock_.seconds() - started);
   return placement;
 }
@@ -225,16 +226,31 @@ Placement PlanSearch::anneal_placement(const PlacementTurn& turn) {
   return placement;
 }
 
-Placement PlanSearch::migrate_for_layout() {
-  const Placement& current = *input_.options.current_placement;
-  return cheapest(
-             migrations_for_layout(
-                 input_.slice, layout_, current, input_.options,
-                 migration_budgets(current, input_.terms), threads_, comm_
-             ),
-             input_.terms
-  )
-      .placement;
+Placement PlanSearch::migrate_for_layout(const PlacementTurn& turn) {
+  const double started = clock_.seconds();
+  const MigrationTerms& terms = input_.terms;
+  const std::vector<std::int64_t> budgets =
+      migration_budgets(*input_.options.current_placement, terms);
+  LayoutMigration migration(input_.slice, layout_, input_.options, threads_, comm_);
+  migration.trace();
+  const std::vector<MigrationChoice> choices = migration.choose(budgets);
+  const MigrationChoice& choice = cheapest(choices, terms);
+  if (!affords_another(started, turn.time_share)) {
+    return choice.placement;
+  }
+  const auto asked = static_cast<std::int64_t>(terms.price_pairs);
+  migration.search_near(
+      choice.placement, std::max(migration.price_at(choice.moved_experts), asked), placements_++
+  );
+  return cheapest(migration.choose(budgets), terms).placement;
+}
+
+bool PlanSearch::affords_another(double started, double time_share) const {
+  if (search_.time_limit_seconds <= 0.0) {
+    return true;
+  }
+  const bool fits = clock_.seconds() - started < time_share * search_.time_limit_seconds;
+  return broadcast_value(fits ? 1 : 0, 0, comm_) != 0;
 }
 
 // Goes on with a placement for the best layout if that gains, the price of moving counted in;

@@ -50,7 +50,12 @@ class PlanSearch {
   [[nodiscard]] std::int64_t moves_per_layer(const PlacementTurn& turn) const;
   [[nodiscard]] Placement place_for_layout(const PlacementTurn& turn);
   [[nodiscard]] Placement anneal_placement(const PlacementTurn& turn);
-  [[nodiscard]] Placement migrate_for_layout();
+  [[nodiscard]] Placement migrate_for_layout(const PlacementTurn& turn);
+  // Whether another search as long as the one since `started` fits a share of the time limit, if
+  // there is one. The root's clock decides for all.
+  [[nodiscard]] bool affords_another(double started, double time_share) const;
+  // Places the experts for the layout, at most `budget` of them moved, if that lowers max_shard.
+  void settle_placement(std::int64_t budget, std::int64_t price);
   void improve_placement(const PlacementTurn& turn);
   [[nodiscard]] double cost_of(const SearchScore& score) const;
   [[nodiscard]] double price_of(const Placement& placement) const;
