@@ -207,6 +207,9 @@ std::int64_t PlanSearch::moves_per_layer(const PlacementTurn& turn) const {
 // The experts' placement for the layout, within the terms of the migration.
 Placement PlanSearch::place_for_layout(const PlacementTurn& turn) {
   const double started = clock_.seconds();
+  if (!input_.terms.is_free && !has_time_to_migrate()) {
+    return placed_->placement();
+  }
   Placement placement = input_.terms.is_free ? anneal_placement(turn) : migrate_for_layout(turn);
   placing_seconds_ = std::max(placing_seconds_, clock_.seconds() - started);
   return placement;
@@ -243,6 +246,16 @@ Placement PlanSearch::migrate_for_layout(const PlacementTurn& turn) {
       choice.placement, std::max(migration.price_at(choice.moved_experts), asked), placements_++
   );
   return cheapest(migration.choose(budgets), terms).placement;
+}
+
+bool PlanSearch::has_time_to_migrate() const {
+  if (search_.time_limit_seconds <= 0.0) {
+    return true;
+  }
+  constexpr double kShareOfTheRest = 0.25;
+  const double left = search_.time_limit_seconds * (1.0 - kShareAfterSearch) -
+                      input_.options.search.seconds_spent - clock_.seconds();
+  return broadcast_value(placing_seconds_ < kShareOfTheRest * left ? 1 : 0, 0, comm_) != 0;
 }
 
 bool PlanSearch::affords_another(double started, double time_share) const {

@@ -51,6 +51,9 @@ class PlanSearch {
   [[nodiscard]] Placement place_for_layout(const PlacementTurn& turn);
   [[nodiscard]] Placement anneal_placement(const PlacementTurn& turn);
   [[nodiscard]] Placement migrate_for_layout(const PlacementTurn& turn);
+  // Whether the longest placement so far would leave most of what is left of the time limit, if
+  // there is one. The root's clock decides for all.
+  [[nodiscard]] bool has_time_to_migrate() const;
   // Whether another search as long as the one since `started` fits a share of the time limit, if
   // there is one. The root's clock decides for all.
   [[nodiscard]] bool affords_another(double started, double time_share) const;
