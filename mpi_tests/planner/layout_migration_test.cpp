@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
+#include "placement/brute_force.hpp"
 #include "support/plan_problem.hpp"
 
 namespace routepack {
@@ -77,6 +80,94 @@ TEST_F(LayoutMigrations, ASearchNearAPlacementIsNeverWorse) {
     EXPECT_LE(after.moved_experts, kBudgets[n]);
   }
   EXPECT_GE(traced.price_at(0), traced.price_at(40));
+}
+
+// Σ of block peaks of one layer by experts moved from identity, the best of all placements; counted
+// from the window's samples.
+std::vector<std::int64_t> best_of_layer(
+    const WindowSlice& window, const CellLayout& layout, int ep, std::size_t layer
+) {
+  const auto experts = static_cast<std::size_t>(window.shape.num_experts);
+  const auto layers = static_cast<std::size_t>(window.shape.num_moe_layers());
+  std::vector<std::int64_t> best(experts + 1, std::numeric_limits<std::int64_t>::max() / 4);
+  const RankOfExpert home =
+      ranks_of(identity_placement(1, static_cast<int>(experts), ep).layers[MoeLayer{0}], ep);
+  const std::vector<std::int64_t> unused(experts, 0);
+  testing::for_each_placement(unused, ep, true, [&](const RankOfExpert& rank_of, std::int64_t) {
+    std::int64_t sum = 0;
+    for (int row = 0; row < layout.num_rows; ++row) {
+      std::vector<std::int64_t> load(static_cast<std::size_t>(ep), 0);
+      for (const SampleId sample : ids<SampleId>(window.lengths.size())) {
+        if (layout.row_of(layout.cell_of_sample[sample]) == RowId{row}) {
+          for (std::size_t expert = 0; expert < experts; ++expert) {
+            load[rank_of[ExpertId{expert}].offset()] +=
+                window.demand[(sample.offset() * layers + layer) * experts + expert];
+          }
+        }
+      }
+      sum += *std::max_element(load.begin(), load.end());
+    }
+    std::int64_t& entry = best[static_cast<std::size_t>(count_moved(home, rank_of))];
+    entry = std::min(entry, sum);
+  });
+  return best;
+}
+
+// The same of all layers together.
+std::vector<std::int64_t> best_of_window(
+    const WindowSlice& window, const CellLayout& layout, int ep
+) {
+  std::vector<std::int64_t> best = {0};
+  for (std::size_t layer = 0; layer < window.shape.moe_layers.size(); ++layer) {
+    const std::vector<std::int64_t> more = best_of_layer(window, layout, ep, layer);
+    std::vector<std::int64_t> sums(
+        best.size() + more.size() - 1, std::numeric_limits<std::int64_t>::max() / 2
+    );
+    for (std::size_t x = 0; x < best.size(); ++x) {
+      for (std::size_t y = 0; y < more.size(); ++y) {
+        sums[x + y] = std::min(sums[x + y], best[x] + more[y]);
+      }
+    }
+    best = std::move(sums);
+  }
+  return best;
+}
+
+TEST(LayoutMigrationOracle, IsNearlyAlwaysTheBestOfAllPlacementsWithinABudget) {
+  const Communicator world{MPI_COMM_WORLD};
+  constexpr int kFewLayers = 3;
+  constexpr int kFewExperts = 8;
+  int found = 0;
+  int tried = 0;
+  for (std::uint32_t seed = 0; seed < 6; ++seed) {
+    testing::Draws draws{100 + seed};
+    const WindowSlice window = testing::make_window(
+        {.num_samples = 12, .num_layers = kFewLayers, .num_experts = kFewExperts}, draws
+    );
+    PlanOptions options = testing::options_for({.dp = kRanks, .ep = kRanks}, 400);
+    options.current_placement = identity_placement(kFewLayers, kFewExperts, kRanks);
+    CellLayout layout{2, kRanks, {}};
+    for (int sample = 0; sample < 12; ++sample) {
+      layout.cell_of_sample.push_back(CellId{sample % layout.num_cells()});
+    }
+    const WindowSlice slice = testing::slice_of(window, world);
+    const std::vector<std::int64_t> best = best_of_window(window, layout, kRanks);
+    for (const std::int64_t budget : {0, 2, 3, 4, 6, 9, 24}) {
+      LayoutMigration migration(slice, layout, options, 1, world);
+      migration.trace();
+      const std::array budgets = {budget};
+      migration.search_near(
+          migration.choose(budgets).front().placement, migration.price_at(budget), seed
+      );
+      const std::int64_t sum = migration.choose(budgets).front().objective;
+      const std::int64_t optimum =
+          *std::min_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(budget) + 1);
+      EXPECT_GE(sum, optimum) << "seed " << seed << ", budget " << budget;
+      found += sum == optimum ? 1 : 0;
+      ++tried;
+    }
+  }
+  EXPECT_GE(10 * found, 9 * tried) << found << " of " << tried;
 }
 
 }  // namespace
