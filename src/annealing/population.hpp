@@ -3,7 +3,6 @@
 // the resampling. What happens depends on the problem, the options and the seed alone.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,22 +10,11 @@
 #include "annealing/chain.hpp"
 #include "annealing/exchange.hpp"
 #include "annealing/schedule.hpp"
+#include "base/stopwatch.hpp"
 #include "comm/communicator.hpp"
 #include "random/acceptance.hpp"
 
 namespace routepack {
-
-// Seconds since some start, read on the root only.
-class Stopwatch {
- public:
-  Stopwatch() : start_(std::chrono::steady_clock::now()) {}
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_;
-};
 
 struct PopulationOptions {
   std::uint64_t seed = 1;

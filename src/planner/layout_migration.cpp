@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/parallel_errors.hpp"
+#include "base/stopwatch.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "placement/priced_search.hpp"
@@ -100,8 +101,12 @@ LayoutMigration::LayoutMigration(
   share();
 }
 
-void LayoutMigration::trace() {
+void LayoutMigration::trace(double seconds) {
+  const Stopwatch clock;
   for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+    if (clock.seconds() > seconds) {
+      return;
+    }
     const Stream random{
         options_.search.seed, Purpose::kPlacement,
         static_cast<std::uint32_t>(blocks.layer.value())};

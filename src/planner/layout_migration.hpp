@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,9 @@ class LayoutMigration {
       const Communicator& comm
   );
 
-  // Collective. Adds the swap trajectories from the current placement, and free placement.
-  void trace();
+  // Collective. Adds the swap trajectories from the current placement, and free placement. Layers
+  // that a rank does not reach within `seconds` stay as they are.
+  void trace(double seconds = std::numeric_limits<double>::infinity());
   // Collective. Adds what a search at a price finds around `start`. Calls with another `round` draw
   // anew.
   void search_near(const Placement& start, std::int64_t price, std::uint32_t round);

@@ -10,6 +10,8 @@
 namespace routepack {
 namespace {
 
+constexpr double kTraceShare = 0.4;  // of the front's share of the budget
+
 struct Found {
   std::int64_t moved_experts = 0;
   double max_shard = 0.0;
@@ -74,7 +76,7 @@ std::vector<MigrationPoint> PlanSearch::trace_front(double share) {
   const std::vector<std::int64_t> budgets = front_budgets(current);
   const double started = clock_.seconds();
   LayoutMigration migration(input_.slice, layout_, input_.options, threads_, comm_);
-  migration.trace();
+  migration.trace(seconds_of(kTraceShare * share));
   const std::vector<MigrationChoice> choices = migration.choose(budgets);
   SearchScore best_score = population_.best_score();
   CellLayout best_layout = layout_;
@@ -99,7 +101,7 @@ std::vector<MigrationPoint> PlanSearch::trace_front(double share) {
         gains(score, placed_->placement(), best_score, best->placement())) {
       best_layout = population_.best_layout();
       best_score = score;
-      best = place(placed_->placement());
+      best = placed_;
     }
   }
   move_to(std::move(best));

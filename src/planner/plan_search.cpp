@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "comm/collectives.hpp"
@@ -30,6 +31,8 @@ constexpr PlacementTurn kTurnPlacement = {40'000, 0.03};
 constexpr std::int64_t kFirstMovesPerLayer = 5'000;  // with a time limit, to learn the speed
 constexpr std::int64_t kFewestMovesPerLayer = 500;
 constexpr std::int64_t kMostMovesPerLayer = 400'000;
+// Of a time limit, for the swap trajectories of one placement with limited moves.
+constexpr double kTraceShare = 0.1;
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
 
@@ -235,7 +238,7 @@ Placement PlanSearch::migrate_for_layout(const PlacementTurn& turn) {
   const std::vector<std::int64_t> budgets =
       migration_budgets(*input_.options.current_placement, terms);
   LayoutMigration migration(input_.slice, layout_, input_.options, threads_, comm_);
-  migration.trace();
+  migration.trace(seconds_of(kTraceShare));
   const std::vector<MigrationChoice> choices = migration.choose(budgets);
   const MigrationChoice& choice = cheapest(choices, terms);
   if (!affords_another(started, turn.time_share)) {
@@ -246,6 +249,12 @@ Placement PlanSearch::migrate_for_layout(const PlacementTurn& turn) {
       choice.placement, std::max(migration.price_at(choice.moved_experts), asked), placements_++
   );
   return cheapest(migration.choose(budgets), terms).placement;
+}
+
+// That share of the time limit; without one, no limit.
+double PlanSearch::seconds_of(double time_share) const {
+  return search_.time_limit_seconds > 0.0 ? time_share * search_.time_limit_seconds
+                                          : std::numeric_limits<double>::infinity();
 }
 
 bool PlanSearch::has_time_to_migrate() const {

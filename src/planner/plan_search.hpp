@@ -51,6 +51,7 @@ class PlanSearch {
   [[nodiscard]] Placement place_for_layout(const PlacementTurn& turn);
   [[nodiscard]] Placement anneal_placement(const PlacementTurn& turn);
   [[nodiscard]] Placement migrate_for_layout(const PlacementTurn& turn);
+  [[nodiscard]] double seconds_of(double time_share) const;
   // Whether the longest placement so far would leave most of what is left of the time limit, if
   // there is one. The root's clock decides for all.
   [[nodiscard]] bool has_time_to_migrate() const;
