@@ -7,13 +7,13 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/checked.hpp"
+#include "bench/mpi_bench.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
 #include "objective/attention_bound.hpp"
@@ -203,19 +203,14 @@ int run(int argc, char** argv, const Communicator& comm) {
     fmt::print(stderr, "usage: gap_bench WINDOW DP EP CAPACITY [SWEEPS], on one rank\n");
     return 2;
   }
-  try {
-    const std::string folder = argv[1];
-    const WindowSlice window = load_window(folder, comm);
-    Job job{window, {}, comm};
-    job.options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
-    job.options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
-    job.options.search.num_chains = 1;
-    job.options.search.num_sweeps = argc > 5 ? std::stoll(argv[5]) : 0;
-    print_parts(job, folder.substr(folder.find_last_of('/') + 1));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gap_bench: {}\n", error.what());
-    return 1;
-  }
+  const std::string folder = argv[1];
+  const WindowSlice window = load_window(folder, comm);
+  Job job{window, {}, comm};
+  job.options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
+  job.options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
+  job.options.search.num_chains = 1;
+  job.options.search.num_sweeps = argc > 5 ? std::stoll(argv[5]) : 0;
+  print_parts(job, folder.substr(folder.find_last_of('/') + 1));
   return 0;
 }
 
@@ -223,13 +218,5 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace routepack
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  int status = 0;
-  {
-    const routepack::Communicator world(MPI_COMM_WORLD);
-    status = routepack::run(argc, argv, world);
-  }
-  MPI_Finalize();
-  return status;
+  return routepack::testing::run_mpi_bench(argc, argv, routepack::run);
 }

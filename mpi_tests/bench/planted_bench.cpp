@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "bench/mpi_bench.hpp"
 #include "demand/load_window.hpp"
 #include "objective/evaluate.hpp"
 #include "packing/lengths.hpp"
@@ -226,17 +226,12 @@ int run(int argc, char** argv, const Communicator& comm) {
     fmt::print(stderr, "usage: planted_bench WINDOW DP EP CAPACITY SWEEPS, on one rank\n");
     return 2;
   }
-  try {
-    PlanOptions options;
-    options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
-    options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
-    options.search.num_chains = 1;
-    options.search.num_sweeps = std::stoll(argv[5]);
-    compare(argv[1], options, comm);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "planted_bench: {}\n", error.what());
-    return 1;
-  }
+  PlanOptions options;
+  options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
+  options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
+  options.search.num_chains = 1;
+  options.search.num_sweeps = std::stoll(argv[5]);
+  compare(argv[1], options, comm);
   return 0;
 }
 
@@ -244,13 +239,5 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace routepack
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  int status = 0;
-  {
-    const routepack::Communicator world(MPI_COMM_WORLD);
-    status = routepack::run(argc, argv, world);
-  }
-  MPI_Finalize();
-  return status;
+  return routepack::testing::run_mpi_bench(argc, argv, routepack::run);
 }

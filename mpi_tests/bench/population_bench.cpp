@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "annealing/population.hpp"
 #include "base/simd.hpp"
+#include "bench/mpi_bench.hpp"
 #include "comm/collectives.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
@@ -226,19 +226,12 @@ int run(int argc, char** argv, const Communicator& comm) {
     return 2;
   }
   Settings settings;
-  try {
-    settings.window = argv[1];
-    settings.options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
-    settings.options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
-    settings.seconds = argc > 5 ? std::stod(argv[5]) : settings.seconds;
-    settings.num_seeds = argc > 6 ? std::max(1, std::stoi(argv[6])) : settings.num_seeds;
-    compare(settings, comm);
-  } catch (const std::exception& error) {
-    if (comm.is_root()) {
-      fmt::print(stderr, "population_bench: {}\n", error.what());
-    }
-    return 1;
-  }
+  settings.window = argv[1];
+  settings.options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
+  settings.options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};
+  settings.seconds = argc > 5 ? std::stod(argv[5]) : settings.seconds;
+  settings.num_seeds = argc > 6 ? std::max(1, std::stoi(argv[6])) : settings.num_seeds;
+  compare(settings, comm);
   return 0;
 }
 
@@ -246,13 +239,5 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace routepack
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  int status = 0;
-  {
-    const routepack::Communicator world(MPI_COMM_WORLD);
-    status = routepack::run(argc, argv, world);
-  }
-  MPI_Finalize();
-  return status;
+  return routepack::testing::run_mpi_bench(argc, argv, routepack::run);
 }

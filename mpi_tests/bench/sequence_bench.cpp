@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/mpi_bench.hpp"
 #include "placement/migrate.hpp"
 #include "routepack/planner.hpp"
 #include "sequence_windows.hpp"
@@ -218,13 +219,5 @@ int run(int argc, char** argv, const Communicator& comm) {
 }  // namespace routepack
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  int status = 0;
-  {
-    const routepack::Communicator world(MPI_COMM_WORLD);
-    status = routepack::run(argc, argv, world);
-  }
-  MPI_Finalize();
-  return status;
+  return routepack::testing::run_mpi_bench(argc, argv, routepack::run);
 }
