@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "random/acceptance.hpp"
 #include "annealing/schedule.hpp"
+#include "random/acceptance.hpp"
 #include "support/random_window.hpp"
 
 namespace routepack {

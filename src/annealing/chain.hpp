@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "random/acceptance.hpp"
 #include "annealing/moves.hpp"
 #include "objective/search_state.hpp"
+#include "random/acceptance.hpp"
 
 namespace routepack {
 
