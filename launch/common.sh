@@ -4,9 +4,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf '==> %s\n' "$*"; }
 
-# build_preset PRESET [TARGET]: compiles a preset (release, debug, asan, …) into build/PRESET.
+# build_preset PRESET [TARGETS…]: compiles a preset (release, debug, asan, …) into build/PRESET.
 build_preset() {
-  local preset=$1 target=${2:-all}
+  local preset=$1
+  shift
+  local targets=("${@:-all}")
   # g++ of Ubuntu 22.04 is 11; its package g++-12, which install_dependencies.sh installs, will do.
   if [[ -z ${CXX:-} ]] && command -v g++ >/dev/null && (($(g++ -dumpversion | cut -d. -f1) < 12)) && command -v g++-12 >/dev/null; then
     export CXX=g++-12
@@ -18,7 +20,7 @@ build_preset() {
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   fi
   say "building $preset in $root/build/$preset"
-  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" --target "$target" -j "$(nproc)")
+  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" --target "${targets[@]}" -j "$(nproc)")
 }
 
 # Settings of Open MPI for a single machine that may have fewer cores than ranks.
