@@ -8,6 +8,9 @@ set(routepack_mpi_environment
   OMPI_MCA_hwloc_base_binding_policy=none
   # The same for Open MPI 5, whose mpirun is PRRTE's.
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+  # More ranks times threads than cores: threads that spin at the end of a parallel region would keep
+  # the others from ending it.
+  OMP_WAIT_POLICY=passive
   MPIEXEC_TIMEOUT=290)
 if(ROUTEPACK_SANITIZE MATCHES "address")
   # Open MPI keeps memory until exit; leaks of our own are looked for under valgrind instead.

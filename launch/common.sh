@@ -29,6 +29,8 @@ set_mpi_environment() {
   export OMPI_MCA_hwloc_base_binding_policy=none
   # The same for Open MPI 5, whose mpirun is PRRTE's.
   export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+  # Where ranks times threads are more than the cores, threads that spin keep the others waiting.
+  export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
   if ((EUID == 0)); then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi
