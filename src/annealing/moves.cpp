@@ -97,7 +97,7 @@ std::optional<Move> MoveProposer::swap_within_block(
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
   const int cells = problem_->cells_per_block;
-  const std::int32_t first = from.value() / cells * cells;
+  const std::int32_t first = problem_->block_of(from).value() * cells;
   const CellId to{
       first + static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(cells)))};
   const std::span<const SampleId> there = state.samples_of(to);

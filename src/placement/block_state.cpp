@@ -28,6 +28,17 @@ std::uint64_t largest_block(const BlockDemand& demand) {
 
 }  // namespace
 
+BlockDemand view_blocks(
+    std::span<const std::uint32_t> pairs, int num_blocks, std::size_t num_experts
+) {
+  const BlockDemand demand{pairs, num_blocks};
+  RP_ASSERT(
+      light, num_blocks > 0 && pairs.size() == num_experts * demand.stride(),
+      "{} entries for {} experts of {} blocks", pairs.size(), num_experts, num_blocks
+  );
+  return demand;
+}
+
 BlockState::BlockState(const BlockDemand& demand, RankOfExpert rank_of, int ep)
     : demand_(demand),
       ep_(ep),

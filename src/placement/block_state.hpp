@@ -27,6 +27,11 @@ struct BlockDemand {
   }
 };
 
+// The demand of one layer as a view; `pairs` [num_experts][blocks padded to 16].
+[[nodiscard]] BlockDemand view_blocks(
+    std::span<const std::uint32_t> pairs, int num_blocks, std::size_t num_experts
+);
+
 // Invariant: the experts of a rank ascend.
 class BlockState {
  public:

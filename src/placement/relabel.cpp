@@ -124,4 +124,10 @@ LayerPlacement assign_slots(const RankOfExpert& rank_of, const LayerPlacement& c
   return slots;
 }
 
+RelabelledLayer relabel_layer(const RankOfExpert& rank_of, const LayerPlacement& current, int ep) {
+  const RankOfExpert home = ranks_of(current, ep);
+  const RankOfExpert relabelled = relabel_ranks(rank_of, home, ep);
+  return {assign_slots(relabelled, current, ep), count_moved(home, relabelled)};
+}
+
 }  // namespace routepack

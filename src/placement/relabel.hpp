@@ -19,4 +19,13 @@ namespace routepack {
     const RankOfExpert& rank_of, const LayerPlacement& current, int ep
 );
 
+// Both, against `current`.
+struct RelabelledLayer {
+  LayerPlacement slots;
+  std::int64_t moved_experts = 0;
+};
+[[nodiscard]] RelabelledLayer relabel_layer(
+    const RankOfExpert& rank_of, const LayerPlacement& current, int ep
+);
+
 }  // namespace routepack

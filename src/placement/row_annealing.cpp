@@ -1,6 +1,7 @@
 #include "placement/row_annealing.hpp"
 
-#include "base/check.hpp"
+#include <utility>
+
 #include "placement/relabel.hpp"
 #include "placement/row_annealer.hpp"
 
@@ -14,23 +15,18 @@ RowAwareResult anneal_layer(
     const RowAwareOptions& options,
     const AnnealingEffort& effort
 ) {
-  const BlockDemand demand{demand_by_expert_block, num_blocks};
-  RP_ASSERT(
-      light, num_blocks > 0 && demand_by_expert_block.size() == start.size() * demand.stride(),
-      "{} entries for {} experts of {} blocks", demand_by_expert_block.size(), start.size(),
-      num_blocks
-  );
+  const BlockDemand demand = view_blocks(demand_by_expert_block, num_blocks, start.size());
   const LayerPlacement& reference = options.current != nullptr ? *options.current : start;
-  const RankOfExpert home = ranks_of(reference, ep);
   const BlockState before{demand, ranks_of(start, ep), ep};
-  RowAnnealer annealer{before, {home, options.price_per_moved, options.max_moved}, options.simd};
+  RowAnnealer annealer{
+      before, {ranks_of(reference, ep), options.price_per_moved, options.max_moved}, options.simd};
   annealer.run(effort, num_blocks);
   RowAwareResult result;
   result.sum_before = before.sum_peaks();
   result.sum_peaks = BlockState{demand, annealer.best(), ep}.sum_peaks();
-  const RankOfExpert relabelled = relabel_ranks(annealer.best(), home, ep);
-  result.moved_experts = count_moved(home, relabelled);
-  result.slots = assign_slots(relabelled, reference, ep);
+  RelabelledLayer relabelled = relabel_layer(annealer.best(), reference, ep);
+  result.moved_experts = relabelled.moved_experts;
+  result.slots = std::move(relabelled.slots);
   return result;
 }
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/check.hpp"
 #include "placement/relabel.hpp"
 #include "placement/row_refiner.hpp"
 
@@ -15,28 +14,22 @@ RowAwareResult refine_layer(
     LayerPlacement start,
     const RowAwareOptions& options
 ) {
-  const BlockDemand demand{demand_by_expert_block, num_blocks};
-  RP_ASSERT(
-      light, num_blocks > 0 && demand_by_expert_block.size() == start.size() * demand.stride(),
-      "{} entries for {} experts of {} blocks", demand_by_expert_block.size(), start.size(),
-      num_blocks
-  );
+  const BlockDemand demand = view_blocks(demand_by_expert_block, num_blocks, start.size());
   const LayerPlacement& reference = options.current != nullptr ? *options.current : start;
-  const RankOfExpert home = ranks_of(reference, ep);
   RowRefiner refiner{
       demand,
       ranks_of(start, ep),
       ep,
-      {home, options.price_per_moved, options.max_moved},
+      {ranks_of(reference, ep), options.price_per_moved, options.max_moved},
       options.simd};
   RowAwareResult result;
   result.sum_before = refiner.sum_peaks();
   result.local_optimum = refiner.descend(options.max_passes);
   result.sum_peaks = refiner.sum_peaks();
   result.num_swaps = std::ssize(refiner.swaps());
-  const RankOfExpert relabelled = relabel_ranks(refiner.state().rank_of_experts(), home, ep);
-  result.moved_experts = count_moved(home, relabelled);
-  result.slots = assign_slots(relabelled, reference, ep);
+  RelabelledLayer relabelled = relabel_layer(refiner.state().rank_of_experts(), reference, ep);
+  result.moved_experts = relabelled.moved_experts;
+  result.slots = std::move(relabelled.slots);
   return result;
 }
 
