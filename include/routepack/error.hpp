@@ -11,6 +11,7 @@ enum class ErrorCode {
   kUsage,                    // unknown or contradictory option
   kFileMalformed,            // missing, truncated or wrong-format file
   kNumberOutOfRange,         // a value that no field can hold
+  kInputDisagreement,        // ranks were given different options or windows
   kTopologyMismatch,         // the parallel sizes do not give whole EDP shards
   kExpertsNotDivisible,      // E is no multiple of ep
   kZeroLengthSample,         // a sample without tokens

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,26 @@ struct MigrationPoint {
   double max_shard = 0.0;
 };
 
+// Why the search ended.
+enum class SearchEnd {
+  kProved,  // nothing can be better: the bound is reached, or all layouts have been looked at
+  kGap,     // within SearchOptions::target_gap of the bound
+  kBudget,  // the sweeps are done
+  kTime,    // the time limit is over: not reproducible
+};
+
+// Lower bounds on max_shard for any packing into the plan's rows and any placement that the
+// constraints allow.
+struct ShardBound {
+  double max_shard = 0.0;
+  // The same as if every layer's load could be spread evenly over the EP ranks, as with copies of
+  // experts: the mean load. What lies between the two is lost to experts that cannot be split.
+  double balanced = 0.0;
+  // Of the experts' time in max_shard, the share that is lost so.
+  double hot_expert_loss = 0.0;
+  std::string kind;
+};
+
 struct Plan {
   WindowShape window;
   std::int64_t total_tokens = 0;  // unpadded
@@ -41,25 +62,32 @@ struct Plan {
   CostModel cost;
   int row_multiple = 1;
   std::int64_t pad_multiple = 1;
-  SearchOptions search;       // as used: nothing left 0 but the time limit
-  bool time_limited = false;  // a time limit ended the search: not reproducible
+  Constraints constraints;
+  std::vector<SampleId> oversized;  // over the capacity, each alone in its cell; ascending
+  SearchOptions search;             // as used: nothing left 0 but the time limit and target_gap
+  SearchEnd ended = SearchEnd::kBudget;
   RowCertificate rows;
   Placement placement;
   CellLayout layout;
   Score objective;
-  double lower_bound = 0.0;  // on max_shard, any placement and packing into these rows
-  std::string lower_bound_kind;
+  ShardBound lower_bound;
   PolicyMetrics baseline;
   PolicyMetrics reorder;
   PolicyMetrics routepack;
-  std::int64_t moved_experts = 0;  // against the current placement, else against identity
-  std::int64_t moved_bytes = 0;
+  std::int64_t moved_experts = 0;           // against the current placement, else against identity
+  std::optional<std::int64_t> moved_bytes;  // empty where an expert's bytes are not known
   std::vector<MigrationPoint> migration_front;  // only with a current placement
   std::string digest;                           // of placement, cells and objective; 32 hex digits
 
-  // objective.max_shard / lower_bound - 1, and 0 where the bound is 0.
-  [[nodiscard]] double gap() const {
-    return lower_bound > 0.0 ? objective.max_shard / lower_bound - 1.0 : 0.0;
+  // objective.max_shard / bound - 1, and 0 where the bound is 0.
+  [[nodiscard]] double gap() const { return gap_to(lower_bound.max_shard); }
+  [[nodiscard]] double gap_to_balanced() const { return gap_to(lower_bound.balanced); }
+  // With a time limit another run may end elsewhere, whatever ended this one.
+  [[nodiscard]] bool time_limited() const { return search.time_limit_seconds > 0.0; }
+
+ private:
+  [[nodiscard]] double gap_to(double bound) const {
+    return bound > 0.0 ? objective.max_shard / bound - 1.0 : 0.0;
   }
 };
 

@@ -31,7 +31,7 @@ struct PlanObserver {
 
 // Collective: every rank of `comm` passes its slice of the window and equal options, and gets the
 // same plan. The plan is checked before it is returned and depends on the window, the options and
-// the seed alone, unless a time limit ended the search (plan.time_limited).
+// the seed alone, unless a time limit ended the search (plan.time_limited()).
 // Throws Error, the same on every rank.
 [[nodiscard]] Plan make_plan(
     const WindowSlice& slice,

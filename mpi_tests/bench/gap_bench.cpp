@@ -162,7 +162,7 @@ void print_parts(const Job& job, const std::string& name) {
   const PeakParts peaks = peak_parts(job, plan);
   const AttentionStage& stage = job.options.cost.stages.front();
   const int edp = job.options.topology.edp();
-  const double bound = plan.lower_bound * edp;
+  const double bound = plan.lower_bound.max_shard * edp;
   const auto percent = [&](double part) { return 100.0 * part / bound; };
   const auto pairs = [&](std::int64_t more, std::int64_t less) {
     return percent(job.cost_of(more - less));
@@ -170,7 +170,7 @@ void print_parts(const Job& job, const std::string& name) {
   fmt::print(
       "{}: {} rows, {} blocks, {} chains, {} sweeps, bound {:.4f} ({}), gap {:.3f} %\n", name,
       plan.rows.num_rows, plan.rows.num_rows * edp, plan.search.num_chains, plan.search.num_sweeps,
-      plan.lower_bound, plan.lower_bound_kind, 100.0 * plan.gap()
+      plan.lower_bound.max_shard, plan.lower_bound.kind, 100.0 * plan.gap()
   );
   fmt::print(
       "  bound over the mean-load bound: attention {:.3f}, experts {:.3f}\n",

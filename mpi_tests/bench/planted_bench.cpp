@@ -217,7 +217,7 @@ void compare(const std::string& folder, const PlanOptions& options, const Commun
       "plan {:.3f} %, of the plan found {:.3f} %\n",
       folder.substr(folder.find_last_of('/') + 1), plan.search.num_sweeps,
       100.0 * share_changed(window, planted), 100.0 * plan.gap(),
-      100.0 * (known / found.lower_bound - 1.0), 100.0 * found.gap()
+      100.0 * (known / found.lower_bound.max_shard - 1.0), 100.0 * found.gap()
   );
 }
 

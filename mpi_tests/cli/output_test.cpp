@@ -34,7 +34,7 @@ TEST(PlanTable, SaysWhatIsNotProvenAndTheMigrationFront) {
   Plan plan = testing::make_test_plan();
   plan.rows = {4, 2, RowStatus::kBestKnown, CellBound{}};
   plan.rows.bound.kind = "l2";
-  plan.moved_bytes = 0;
+  plan.moved_bytes = {};
   plan.migration_front = {{0.05, 1, 0.5}};
   const std::string table = plan_table(plan);
   EXPECT_NE(

@@ -27,7 +27,9 @@ TEST(PlanWriter, WritesEveryKeyInOrder) {
   "row_multiple": 2,
   "pad_multiple": 4,
   "seed": 18446744073709551615,
-  "search": {"seed":18446744073709551615,"chains":8,"sweeps":50,"time_limited":false},
+  "constraints": {"samples_per_slot":"any","oversize":"error","max_samples_per_cell":null,"cell_pad_multiple":1,"pad_routes":"none","placement":"free"},
+  "oversized": [],
+  "search": {"seed":18446744073709551615,"chains":8,"sweeps":50,"time_limited":false,"ended":"gap"},
   "rows": {"count":2,"status":"certified","lower_bound":2,"proof":{"kind":"sum","cells":2}},
   "placement": [
     [0,1,2,3],
@@ -39,7 +41,7 @@ TEST(PlanWriter, WritesEveryKeyInOrder) {
   ],
   "cost": {"capacity":16,"stages":[{"name":"full","alpha":100.0,"beta":0.1},{"name":"linear","alpha":1e-300,"beta":0.0}],"expert_weight":1.0},
   "objective": {"max_shard":0.30000000000000004,"sum_shards":2.0,"max_row":0.3333333333333333},
-  "lower_bound": {"max_shard":0.25,"gap":0.20000000000000018,"kind":"mean_load"},
+  "lower_bound": {"max_shard":0.25,"gap":0.20000000000000018,"kind":"mean_load","balanced":0.2,"gap_to_balanced":0.5000000000000002,"hot_expert_loss":0.125},
   "policies": {
     "baseline": {"max_shard":0.6,"sum_shards":3.0,"max_row":0.5,"rows":3,"attention":1.0,"ep_peak_sum":2.0,"tail_peak":0.75,"ep_balance_efficiency":0.5,"cv_global":0.4},
     "reorder": {"max_shard":0.4,"sum_shards":2.5,"max_row":0.4,"rows":2,"attention":1.0,"ep_peak_sum":1.5,"tail_peak":0.5,"ep_balance_efficiency":0.8,"cv_global":0.0},
@@ -78,7 +80,12 @@ TEST(PlanWriter, WritesTheParametersOfAProofAndTheMigrationFront) {
   plan.rows.status = RowStatus::kBestKnown;
   plan.rows.bound = {"weights", 3, 5, 7, {4, 8}, {1, 2}, 3};
   plan.migration_front = {{0.0, 0, 0.5}, {0.1, 12, 0.25}};
-  plan.time_limited = true;
+  plan.search.time_limit_seconds = 2.0;
+  plan.ended = SearchEnd::kTime;
+  plan.moved_bytes = {};
+  plan.constraints = {SamplesPerSlot::kEqual, Oversize::kOwnRow,        14, 8,
+                      PadRoutes::kSpread,     PlacementChoice::kCurrent};
+  plan.oversized = {SampleId{1}, SampleId{2}};
   EXPECT_EQ(
       line_of(plan, "\"rows\": "),
       R"({"count":2,"status":"best_known","lower_bound":2,"proof":{"kind":"weights","cells":3,)"
@@ -86,11 +93,19 @@ TEST(PlanWriter, WritesTheParametersOfAProofAndTheMigrationFront) {
   );
   EXPECT_EQ(
       line_of(plan, "\"migration\": "),
-      R"({"moved_experts":2,"moved_bytes":4000000000,"front":[)"
+      R"({"moved_experts":2,"moved_bytes":null,"front":[)"
       R"({"max_moved_fraction":0.0,"moved_experts":0,"max_shard":0.5},)"
       R"({"max_moved_fraction":0.1,"moved_experts":12,"max_shard":0.25}]},)"
   );
-  EXPECT_NE(line_of(plan, "\"search\": ").find("\"time_limited\":true"), std::string::npos);
+  EXPECT_NE(
+      line_of(plan, "\"search\": ").find(R"("time_limited":true,"ended":"time")"), std::string::npos
+  );
+  EXPECT_EQ(
+      line_of(plan, "\"constraints\": "),
+      R"({"samples_per_slot":"equal","oversize":"own_row","max_samples_per_cell":14,)"
+      R"("cell_pad_multiple":8,"pad_routes":"spread","placement":"current"},)"
+  );
+  EXPECT_EQ(line_of(plan, "\"oversized\": "), "[1,2],");
 }
 
 TEST(PlanWriter, ADenseModelHasAnEmptyPlacement) {

@@ -32,8 +32,8 @@ inline Plan make_test_plan() {
   plan.layout = {
       2, 1, IndexVector<SampleId, CellId>{std::vector<CellId>{CellId{1}, CellId{0}, CellId{1}}}};
   plan.objective = {0.1 + 0.2, 2.0, 1.0 / 3.0};
-  plan.lower_bound = 0.25;
-  plan.lower_bound_kind = "mean_load";
+  plan.lower_bound = {0.25, 0.2, 0.125, "mean_load"};
+  plan.ended = SearchEnd::kGap;
   plan.baseline = {{0.6, 3.0, 0.5}, 3, 1.0, 2.0, 0.75, 0.5, 0.4};
   plan.reorder = {{0.4, 2.5, 0.4}, 2, 1.0, 1.5, 0.5, 0.8, 0.0};
   plan.routepack = {plan.objective, 2, 1.0, 1.0, 0.25, 1.0, 0.0};

@@ -10,6 +10,8 @@ std::string_view name_of(ErrorCode code) {
       return "FILE_MALFORMED";
     case ErrorCode::kNumberOutOfRange:
       return "NUMBER_OUT_OF_RANGE";
+    case ErrorCode::kInputDisagreement:
+      return "INPUT_DISAGREEMENT";
     case ErrorCode::kTopologyMismatch:
       return "TOPOLOGY_MISMATCH";
     case ErrorCode::kExpertsNotDivisible:

@@ -38,8 +38,8 @@ std::string certificate_line(const RowCertificate& rows) {
 std::string migration_line(const Plan& plan) {
   const std::int64_t all = std::int64_t{plan.window.num_moe_layers()} * plan.window.num_experts;
   std::string line = fmt::format("experts to move: {} of {}", plan.moved_experts, all);
-  if (plan.moved_bytes > 0) {
-    line += fmt::format(", {:.3f} GB", static_cast<double>(plan.moved_bytes) * 1e-9);
+  if (plan.moved_bytes) {
+    line += fmt::format(", {:.3f} GB", static_cast<double>(*plan.moved_bytes) * 1e-9);
   }
   return line + '\n';
 }
@@ -93,7 +93,7 @@ std::string plan_table(const Plan& plan) {
   table += certificate_line(plan.rows);
   table += fmt::format(
       "max_shard is at most {:.3f} % above the lower bound {:.4f} (bound '{}')\n",
-      100.0 * plan.gap(), plan.lower_bound, plan.lower_bound_kind
+      100.0 * plan.gap(), plan.lower_bound.max_shard, plan.lower_bound.kind
   );
   return table + migration_line(plan) + migration_front(plan);
 }

@@ -93,16 +93,80 @@ Json metrics_json(const PolicyMetrics& metrics) {
   return json;
 }
 
+std::string_view name_of(PlacementChoice choice) {
+  switch (choice) {
+    case PlacementChoice::kFree:
+      return "free";
+    case PlacementChoice::kCurrent:
+      return "current";
+    case PlacementChoice::kIdentity:
+      return "identity";
+  }
+  return "";
+}
+
+std::string_view name_of(SearchEnd end) {
+  switch (end) {
+    case SearchEnd::kProved:
+      return "proved";
+    case SearchEnd::kGap:
+      return "gap";
+    case SearchEnd::kBudget:
+      return "budget";
+    case SearchEnd::kTime:
+      return "time";
+  }
+  return "";
+}
+
+// A limit of 0 stands for none.
+Json constraints_json(const Constraints& constraints) {
+  Json json = {
+      {"samples_per_slot",
+       constraints.samples_per_slot == SamplesPerSlot::kEqual ? "equal" : "any"},
+      {"oversize", constraints.oversize == Oversize::kOwnRow ? "own_row" : "error"},
+      {"max_samples_per_cell", nullptr},
+      {"cell_pad_multiple", constraints.cell_pad_multiple},
+      {"pad_routes", constraints.pad_routes == PadRoutes::kSpread ? "spread" : "none"},
+      {"placement", name_of(constraints.placement)}};
+  if (constraints.max_samples_per_cell > 0) {
+    json["max_samples_per_cell"] = constraints.max_samples_per_cell;
+  }
+  return json;
+}
+
+Json oversized_json(const std::vector<SampleId>& oversized) {
+  Json samples = Json::array();
+  for (const SampleId sample : oversized) {
+    samples.push_back(sample.value());
+  }
+  return samples;
+}
+
+Json bound_json(const Plan& plan) {
+  return {
+      {"max_shard", finite(plan.lower_bound.max_shard, "lower_bound")},
+      {"gap", finite(plan.gap(), "lower_bound.gap")},
+      {"kind", plan.lower_bound.kind},
+      {"balanced", finite(plan.lower_bound.balanced, "lower_bound.balanced")},
+      {"gap_to_balanced", finite(plan.gap_to_balanced(), "lower_bound.gap_to_balanced")},
+      {"hot_expert_loss", plan.lower_bound.hot_expert_loss}};
+}
+
 Json search_json(const Plan& plan) {
   return {
       {"seed", plan.search.seed},
       {"chains", plan.search.num_chains},
       {"sweeps", plan.search.num_sweeps},
-      {"time_limited", plan.time_limited}};
+      {"time_limited", plan.time_limited()},
+      {"ended", name_of(plan.ended)}};
 }
 
 Json migration_json(const Plan& plan) {
-  Json migration = {{"moved_experts", plan.moved_experts}, {"moved_bytes", plan.moved_bytes}};
+  Json migration = {{"moved_experts", plan.moved_experts}, {"moved_bytes", nullptr}};
+  if (plan.moved_bytes) {
+    migration["moved_bytes"] = *plan.moved_bytes;
+  }
   for (const MigrationPoint& point : plan.migration_front) {
     migration["front"].push_back(
         {{"max_moved_fraction", point.max_moved_fraction},
@@ -161,17 +225,15 @@ std::string plan_text(const Plan& plan) {
   add("row_multiple", fmt::to_string(plan.row_multiple));
   add("pad_multiple", fmt::to_string(plan.pad_multiple));
   add("seed", fmt::to_string(plan.search.seed));
+  add("constraints", compact(constraints_json(plan.constraints)));
+  add("oversized", compact(oversized_json(plan.oversized)));
   add("search", compact(search_json(plan)));
   add("rows", compact(rows_json(plan.rows)));
   add("placement", placement_text(plan.placement));
   add("cells", cells_text(plan.layout));
   add("cost", compact(cost_json(plan.cost)));
   add("objective", compact(score_json(plan.objective)));
-  add("lower_bound", compact(
-                         {{"max_shard", finite(plan.lower_bound, "lower_bound")},
-                          {"gap", finite(plan.gap(), "lower_bound.gap")},
-                          {"kind", plan.lower_bound_kind}}
-                     ));
+  add("lower_bound", compact(bound_json(plan)));
   add("policies",
       fmt::format(
           "{{\n    \"baseline\": {},\n    \"reorder\": {},\n    \"routepack\": {}\n  }}",

@@ -24,9 +24,11 @@ ShardBound max_shard_lower_bound(
   }
   const double experts =
       cost.expert_weight * static_cast<double>(peaks) / static_cast<double>(cost.capacity_tokens);
-  return ShardBound{
-      (attention + experts) / topology.edp(),
-      above_mean ? "mean_shard_long_samples" : "mean_shard"};
+  ShardBound bound;
+  bound.max_shard = (attention + experts) / topology.edp();
+  bound.balanced = bound.max_shard;
+  bound.kind = above_mean ? "mean_shard_long_samples" : "mean_shard";
+  return bound;
 }
 
 }  // namespace routepack

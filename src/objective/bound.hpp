@@ -4,22 +4,18 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "routepack/cost.hpp"
 #include "routepack/ids.hpp"
+#include "routepack/plan.hpp"
 #include "routepack/topology.hpp"
 
 namespace routepack {
 
-struct ShardBound {
-  double max_shard = 0.0;
-  std::string kind;  // "mean_shard", or "mean_shard_long_samples" where these raise attention
-};
-
 // `peak_bounds`: per MoE layer a lower bound, in pairs, on the largest EP rank's demand under any
-// placement. Packing cannot get below it: Σ_{r,g} max_p W ≥ max_p Σ_{r,g} W.
+// placement. Packing cannot get below it: Σ_{r,g} max_p W ≥ max_p Σ_{r,g} W. Kind "mean_shard", or
+// "mean_shard_long_samples" where these raise attention.
 [[nodiscard]] ShardBound max_shard_lower_bound(
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
     const std::vector<std::int64_t>& peak_bounds,

@@ -131,7 +131,7 @@ Plan make_plan(
   plan.row_multiple = options.row_multiple;
   plan.pad_multiple = options.pad_multiple;
   plan.search = found.search;
-  plan.time_limited = found.search.time_limit_seconds > 0.0;
+  plan.constraints = options.constraints;
   plan.migration_front = found.front;
   plan.rows = rows.certificate;
   plan.placement = found.placement;
@@ -147,10 +147,11 @@ Plan make_plan(
   plan.reorder = measure(first_fit.layout, aggregate);
   plan.routepack = measure(plan.layout, plan.placement);
   plan.objective = plan.routepack.score;
-  plan.lower_bound = bound.max_shard;
-  plan.lower_bound_kind = bound.kind;
+  plan.lower_bound = bound;
   plan.moved_experts = count_moved_experts(before, plan.placement);
-  plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;
+  if (options.migration.bytes_per_expert > 0) {
+    plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;
+  }
   plan.digest = digest_plan(plan);
   check_plan(plan, padded);
   log(fmt::format(

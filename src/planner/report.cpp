@@ -68,8 +68,9 @@ void check_plan(const Plan& plan, const PaddedLengths& padded) {
       plan.reorder.score.max_shard
   );
   RP_ASSERT(
-      light, plan.lower_bound <= plan.objective.max_shard * (1.0 + kRounding),
-      "the lower bound {} is above max_shard {}", plan.lower_bound, plan.objective.max_shard
+      light, plan.lower_bound.max_shard <= plan.objective.max_shard * (1.0 + kRounding),
+      "the lower bound {} is above max_shard {}", plan.lower_bound.max_shard,
+      plan.objective.max_shard
   );
 }
 
