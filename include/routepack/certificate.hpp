@@ -11,8 +11,9 @@ namespace routepack {
 // weighting w of lengths such that any set of samples that fits one cell weighs at most `scale`;
 // so Σ w(len) / scale, rounded up, cells are needed.
 struct CellBound {
-  // "sum", "more_than_half", "l2", "u", "u_l2", "f2", "l2_steps", "weights"; or "search": a search
-  // of at most `parts` nodes refuted cells - 1. src/packing/bounds.hpp gives every weighting.
+  // "sum", "more_than_half", "l2", "u", "u_l2", "f2", "l2_steps", "weights", "count"; or "search":
+  // a search of at most `parts` nodes refuted cells - 1. src/packing/bounds.hpp gives every
+  // weighting.
   std::string kind;
   std::int64_t cells = 0;   // the bound
   std::int64_t lambda = 0;  // parameter of kinds that have one

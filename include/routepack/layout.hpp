@@ -27,8 +27,9 @@ struct CellLayout {
 // Samples of every cell, ascending.
 [[nodiscard]] IndexVector<CellId, std::vector<SampleId>> samples_by_cell(const CellLayout& layout);
 
-// What is wrong with a layout: a cell over the capacity or empty, a sample outside the cells.
-// Empty when it is valid. `padded_lengths` in tokens, one a sample.
+// What is wrong with a layout: a cell over the capacity or empty, a sample outside the cells. A
+// sample longer than the capacity (Oversize::kOwnRow) may be in a cell alone. Empty when it is
+// valid. `padded_lengths` in tokens, one a sample.
 [[nodiscard]] std::string find_layout_fault(
     const CellLayout& layout,
     const IndexVector<SampleId, std::int64_t>& padded_lengths,

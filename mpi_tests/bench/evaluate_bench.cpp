@@ -50,9 +50,10 @@ class Instance {
     for (const SampleId sample : ids<SampleId>(num_samples)) {
       layout_.cell_of_sample[sample] = CellId{sample.value() % kBlocks};
     }
+    const std::int64_t capacity = kLength * shape.num_samples;
     problem_ = make_search_problem(
         IndexVector<SampleId, std::int64_t>{num_samples, kLength}, demand_.view(), Topology{},
-        {kLength * shape.num_samples, {{"full", 100.0, 50.0}}, 1.0}, kBlocks
+        {capacity, {{"full", 100.0, 50.0}}, 1.0}, {.capacity_tokens = capacity}, kBlocks
     );
     const auto bound = static_cast<std::uint32_t>(shape.num_samples);
     for (std::uint64_t draw = 0; moves_.size() < kMoves; ++draw) {

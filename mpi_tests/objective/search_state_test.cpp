@@ -26,7 +26,31 @@ std::vector<InstanceShape> shapes() {
       {.stages = {}},                                               // experts alone
       {.wide = true},
       {.num_samples = 12, .max_length = 2000, .wide = true},
+      {.rules = {.max_samples = 5}},
+      {.topology = {.dp = 4, .ep = 4}, .rules = {.equal_slots = true}},
+      {.rules = {.pad_multiple = 16}},
+      {.topology = {.dp = 8, .ep = 4}, .rules = {.pad_multiple = 8, .pairs_per_fill = 3}},
+      {.num_layers = 20,
+       .topology = {.dp = 2, .ep = 2},
+       .wide = true,
+       .rules = {.pad_multiple = 32, .pairs_per_fill = 2}},
   };
+}
+
+std::vector<int> samples_by_slot(const CellLayout& layout) {
+  std::vector<int> held(static_cast<std::size_t>(layout.dp), 0);
+  for (const CellId cell : layout.cell_of_sample) {
+    ++held[layout.slot_of(cell).offset()];
+  }
+  return held;
+}
+
+int largest_cell(const CellLayout& layout) {
+  std::size_t largest = 0;
+  for (const std::vector<SampleId>& samples : samples_by_cell(layout)) {
+    largest = std::max(largest, samples.size());
+  }
+  return static_cast<int>(largest);
 }
 
 TEST(SearchState, EqualsARebuildAfterEveryMove) {
@@ -38,6 +62,8 @@ TEST(SearchState, EqualsARebuildAfterEveryMove) {
     const MoveProposer proposer(instance.problem);
     const Stream random{key++, Purpose::kTests, 0};
     SearchState state(instance.problem, instance.layout, best_simd_level());
+    const int largest_at_start = largest_cell(instance.layout);
+    const std::vector<int> in_slots = samples_by_slot(instance.layout);
     int applied = 0;
     for (std::uint64_t number = 0; number < 3000; ++number) {
       const std::optional<Move> move = proposer.propose(random.at(0, number), state);
@@ -53,9 +79,13 @@ TEST(SearchState, EqualsARebuildAfterEveryMove) {
       const SearchState rebuilt(instance.problem, state.layout(), SimdLevel::kPortable);
       ASSERT_EQ(state.score(), rebuilt.score()) << "move " << number;
       ASSERT_EQ(state.score(), outcome.score);
+      if (shape.rules.equal_slots) {
+        ASSERT_EQ(samples_by_slot(state.layout()), in_slots);
+      }
+      ASSERT_LE(largest_cell(state.layout()), std::max(largest_at_start, shape.rules.max_samples));
       ASSERT_EQ(
           find_layout_fault(
-              state.layout(), instance.problem.lengths, instance.problem.capacity_tokens
+              state.layout(), instance.problem.lengths, instance.rules.capacity_tokens
           ),
           ""
       );
@@ -117,7 +147,7 @@ TEST(SearchState, ScoresAreTheReportedCosts) {
     const PolicyMetrics metrics = compute_metrics(
         sum_cells(instance.layout, instance.problem.lengths),
         sum_block_loads(instance.window, instance.layout, placement, shape.topology),
-        shape.num_layers, shape.topology, instance.cost
+        shape.num_layers, shape.topology, instance.cost, instance.rules
     );
     const double units = instance.problem.units_per_cost;
     EXPECT_NEAR(

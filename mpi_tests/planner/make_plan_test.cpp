@@ -58,7 +58,7 @@ TEST_F(MakePlan, IsNeverWorseThanReorderAndReportsItsFigures) {
     const WindowSlice window = testing::make_window(shape, draws);
     const PlanOptions options = options_for(topology, 200);
     const Plan plan = plan_of(window, options);
-    check_plan(plan, pad_lengths(window.lengths, 1, 200));
+    check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
     if (plan.reorder.rows == plan.routepack.rows) {
       EXPECT_LE(plan.objective, plan.reorder.score);
     }
@@ -240,7 +240,7 @@ TEST_F(MakePlan, ATimeLimitIsRecorded) {
   const Plan plan = plan_of(window, options);
   EXPECT_TRUE(plan.time_limited());
   EXPECT_GT(plan.search.num_sweeps, 0);
-  check_plan(plan, pad_lengths(window.lengths, 1, 200));
+  check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
 }
 
 TEST(DealBlocks, NeverRaisesTheLargestShardAndKeepsEveryBlock) {

@@ -22,12 +22,14 @@ struct InstanceShape {
   std::int64_t max_length = 60;
   std::vector<AttentionStage> stages = {{"full", 10.0, 5.0}};
   bool wide = false;
+  CellRules rules = {};  // the capacity follows from the lengths
 };
 
 struct SearchInstance {
   WindowSlice window;
   OwnedProjectedDemand projected;
   CostModel cost;
+  CellRules rules;
   CellLayout layout;  // feasible
   SearchProblem problem;
 };
@@ -101,7 +103,12 @@ inline SearchInstance make_instance(const InstanceShape& shape, std::uint32_t ke
         CellId{static_cast<std::int32_t>(emptiest - tokens.begin())};
   }
   instance.cost = {
-      *std::max_element(tokens.begin(), tokens.end()) * 11 / 10 + 1, shape.stages, 1.0};
+      round_up(
+          *std::max_element(tokens.begin(), tokens.end()) * 11 / 10 + 1, shape.rules.pad_multiple
+      ),
+      shape.stages, 1.0};
+  instance.rules = shape.rules;
+  instance.rules.capacity_tokens = instance.cost.capacity_tokens;
   return instance;
 }
 
@@ -109,7 +116,7 @@ inline SearchInstance make_instance(const InstanceShape& shape, std::uint32_t ke
 inline void connect(SearchInstance& instance, const Topology& topology) {
   instance.problem = make_search_problem(
       IndexVector<SampleId, std::int64_t>{instance.window.lengths}, instance.projected.view(),
-      topology, instance.cost, instance.layout.num_rows
+      topology, instance.cost, instance.rules, instance.layout.num_rows
   );
 }
 

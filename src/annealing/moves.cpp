@@ -54,9 +54,7 @@ std::optional<Move> MoveProposer::propose(const Block& random, const SearchState
   kind -= kAnySwap;
   const CellId from = state.layout().cell_of_sample[sample];
   if (kind < kRelocate) {
-    const CellId to{
-        static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_cells()))
-        )};
+    const CellId to = any_cell(from, random);
     if (from == to) {
       return std::nullopt;
     }
@@ -64,6 +62,18 @@ std::optional<Move> MoveProposer::propose(const Block& random, const SearchState
   }
   kind -= kRelocate;
   return kind < kOneForTwo ? one_for_two(sample, random, state) : swap_cells(sample, random, state);
+}
+
+// Where DP slots hold equal numbers, only cells of one slot may change theirs.
+CellId MoveProposer::any_cell(CellId from, const Block& random) const {
+  if (problem_->rules.equal_slots) {
+    const auto row =
+        static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_rows)));
+    return CellId{row * problem_->topology.dp + problem_->slot_of_cell[from].value()};
+  }
+  return CellId{
+      static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_cells()))
+      )};
 }
 
 // A sample at most `reach` places away in length order, never the sample itself.
@@ -110,9 +120,7 @@ std::optional<Move> MoveProposer::one_for_two(
     SampleId sample, const Block& random, const SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
-  const CellId to{
-      static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_cells()))
-      )};
+  const CellId to = any_cell(from, random);
   const std::span<const SampleId> there = state.samples_of(to);
   if (from == to || there.size() < 2) {
     return std::nullopt;

@@ -19,6 +19,8 @@ class MoveProposer {
 
  private:
   [[nodiscard]] SampleId neighbour(SampleId sample, std::uint32_t random, int reach) const;
+  // A cell at random that may take samples of `from` without others in return.
+  [[nodiscard]] CellId any_cell(CellId from, const Block& random) const;
   [[nodiscard]] std::optional<Move> swap(SampleId a, SampleId b, const SearchState& state) const;
   [[nodiscard]] std::optional<Move> swap_within_block(
       SampleId sample, const Block& random, const SearchState& state

@@ -205,6 +205,9 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
   Decision decision{round.first_temperature, 0, 0.0, false};
   double seconds_per_sweep = 0.0;
   for (int stage = 0; stage < round.num_stages; ++stage) {
+    if (best_score_.max_shard <= round.enough) {  // the same on every rank
+      return;
+    }
     const double started = clock.seconds();
     decision.num_sweeps =
         timed ? kFirstSweeps : sweeps_of_stage(round.num_sweeps, round.num_stages, stage);

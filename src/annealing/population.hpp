@@ -49,7 +49,8 @@ class Population {
       const Communicator& comm
   );
 
-  // Collective. One round; `clock` counts from where the round's deadline does.
+  // Collective. One round; `clock` counts from where the round's deadline does. Ends early, between
+  // stages, once the archive is good enough.
   void anneal(const Round& round, const Stopwatch& clock, const Report& report);
 
   // Collective. A scale for temperatures: mean |energy change| of random moves, of chain 0.

@@ -13,8 +13,9 @@ struct Round {
   std::int64_t first_temperature = 0;
   std::int64_t last_temperature = 0;
   int num_stages = 1;
-  std::int64_t num_sweeps = 1;    // of each chain; ignored with a deadline
-  double deadline_seconds = 0.0;  // on the root's clock; 0: none
+  std::int64_t num_sweeps = 1;      // of each chain; ignored with a deadline
+  double deadline_seconds = 0.0;    // on the root's clock; 0: none
+  std::int64_t enough = INT64_MIN;  // a max_shard, in units, at which the round ends
 };
 
 // Chains replaced by a resampling, aimed at: small populations lose their families quickly.

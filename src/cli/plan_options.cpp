@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
+#include "cli/constraint_options.hpp"
 #include "io/placement_reader.hpp"
 
 namespace routepack::cli {
@@ -82,6 +83,7 @@ SearchOptions search_of(const OptionValues& values) {
       .num_chains = static_cast<int>(number("chains")),
       .num_sweeps = number("sweeps"),
       .time_limit_seconds = values.has("time-limit") ? values.real("time-limit") : 0.0,
+      .target_gap = values.has("gap") ? values.real("gap") / 100.0 : 0.0,
       .num_threads = static_cast<int>(number("threads"))};
 }
 
@@ -182,6 +184,12 @@ std::vector<Option> search_options() {
        .min = 0.001,
        .max = 1e9,
        .contradicts = {"sweeps"}},
+      {.name = "gap",
+       .kind = OptionKind::kReal,
+       .value_name = "PERCENT",
+       .help = "good enough: stop once max_shard is within so much of its lower bound",
+       .min = 0.0,
+       .max = 1e6},
       threads_option(),
   };
 }
@@ -238,7 +246,8 @@ CommandSpec plan_spec() {
   spec.options.push_back(size_option("row-multiple", "rows are a multiple of this"));
   spec.options.push_back(size_option("pad-multiple", "lengths are rounded up to a multiple of this")
   );
-  for (const std::vector<Option>& part : {cost_options(), search_options(), migration_options()}) {
+  for (const std::vector<Option>& part :
+       {constraint_options(), cost_options(), search_options(), migration_options()}) {
     spec.options.insert(spec.options.end(), part.begin(), part.end());
   }
   spec.options.push_back(
@@ -263,6 +272,7 @@ PlanRequest plan_request(const OptionValues& values) {
   validate_cost(options.cost);
   options.row_multiple = static_cast<int>(values.integer("row-multiple"));
   options.pad_multiple = values.integer("pad-multiple");
+  options.constraints = constraints_of(values);
   options.search = search_of(values);
   options.migration = migration_of(values);
   if (values.has("current-placement")) {

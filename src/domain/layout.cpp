@@ -34,7 +34,7 @@ std::string find_layout_fault(
     ++held[cell];
   }
   for (const CellId cell : ids<CellId>(layout.num_cells())) {
-    if (held[cell] == 0 || tokens[cell] > capacity_tokens) {
+    if (held[cell] == 0 || (tokens[cell] > capacity_tokens && held[cell] > 1)) {
       return fmt::format(
           "cell (row {}, slot {}) holds {} samples, {} of {} tokens", layout.row_of(cell).value(),
           layout.slot_of(cell).value(), held[cell], tokens[cell], capacity_tokens

@@ -19,6 +19,14 @@ void BlockAttention::add(CellId cell, SampleId sample, std::int64_t sign) {
   }
 }
 
+void BlockAttention::add_fill(CellId cell, std::int64_t tokens) {
+  std::size_t at = cell.offset();
+  for (const std::int64_t attention : problem_->fill_attention) {
+    attention_[at] += tokens * attention;
+    at += num_cells_;
+  }
+}
+
 void BlockAttention::settle(BlockId block) {
   const auto per_block = static_cast<std::size_t>(problem_->cells_per_block);
   const std::size_t begin = block.offset() * per_block;

@@ -18,22 +18,27 @@ class BlockAttention {
   // Σ over stages of the maximum over the block's cells. Holds after settle().
   [[nodiscard]] std::int64_t of(BlockId block) const { return total_[block]; }
 
-  // The totals of the blocks if one cell's attention grew by a move's net gain and the other's
-  // shrank by it. `gain(stage)` is what cell a gains.
+  // What two cells gain of a stage's attention.
+  struct Gains {
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+  };
+  // The totals of the blocks if the cells' attention grew by `gains(stage)`.
   struct Totals {
     std::int64_t a = 0;
     std::int64_t b = 0;  // 0 where the cells share a block
   };
-  template <class Gain>
-  [[nodiscard]] Totals after_exchange(CellId cell_a, CellId cell_b, const Gain& gain) const {
+  template <class GainsOfStage>
+  [[nodiscard]] Totals after_exchange(CellId cell_a, CellId cell_b, const GainsOfStage& gains)
+      const {
     const BlockId a = problem_->block_of(cell_a);
     const BlockId b = problem_->block_of(cell_b);
     Totals totals;
     for (int stage = 0; stage < problem_->num_stages; ++stage) {
-      const std::int64_t change = gain(stage);
+      const Gains change = gains(stage);
       const std::int64_t* cells = of_stage(stage);
-      const std::int64_t in_a = cells[cell_a.offset()] + change;
-      const std::int64_t in_b = cells[cell_b.offset()] - change;
+      const std::int64_t in_a = cells[cell_a.offset()] + change.a;
+      const std::int64_t in_b = cells[cell_b.offset()] + change.b;
       if (a == b) {
         totals.a += std::max({in_a, in_b, largest_except(stage, a, cell_a, cell_b)});
       } else {
@@ -46,6 +51,8 @@ class BlockAttention {
 
   // Adds a sample's attention to a cell (sign 1) or takes it away (-1).
   void add(CellId cell, SampleId sample, std::int64_t sign);
+  // Adds `tokens` of fill to a cell (negative: takes them away).
+  void add_fill(CellId cell, std::int64_t tokens);
   // Finds the block's maxima anew. O(stages * cells of a block).
   void settle(BlockId block);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/checked.hpp"
 
@@ -18,7 +19,11 @@ double attention_of_cell(
 }
 
 double attention_of_block(
-    const CellSums& cells, BlockId block, const Topology& topology, const CostModel& cost
+    const CellSums& cells,
+    BlockId block,
+    const Topology& topology,
+    const CostModel& cost,
+    const CellRules& rules
 ) {
   const auto capacity = static_cast<double>(cost.capacity_tokens);
   double attention = 0.0;
@@ -26,14 +31,42 @@ double attention_of_block(
     double slowest = 0.0;
     for (int position = 0; position < topology.dp_per_shard(); ++position) {
       const CellId cell{block.value() * topology.dp_per_shard() + position};
-      slowest = std::max(
-          slowest,
-          attention_of_cell(cells.tokens[cell], cells.squared_tokens[cell], stage, capacity)
-      );
+      const std::int64_t tokens = cells.tokens[cell] + rules.fill_of(cells.tokens[cell]);
+      slowest =
+          std::max(slowest, attention_of_cell(tokens, cells.squared_tokens[cell], stage, capacity));
     }
     attention += slowest;
   }
   return attention;
+}
+
+// The pairs of the tokens that fill cells up, at every layer.
+void add_fill_in_place(
+    std::vector<std::int64_t>& block_loads,
+    const CellSums& cells,
+    int num_moe_layers,
+    const Topology& topology,
+    const CellRules& rules
+) {
+  if (rules.pairs_per_fill == 0) {
+    return;
+  }
+  auto load = block_loads.begin();
+  for (int block = 0; load != block_loads.end(); ++block) {
+    std::vector<std::int64_t> gained(static_cast<std::size_t>(topology.ep), 0);
+    for (int position = 0; position < topology.dp_per_shard(); ++position) {
+      const CellId cell{block * topology.dp_per_shard() + position};
+      const std::int64_t fill = rules.fill_of(cells.tokens[cell]);
+      for (int rank = 0; rank < topology.ep; ++rank) {
+        gained[static_cast<std::size_t>(rank)] += rules.fill_pairs(fill, rank, topology.ep);
+      }
+    }
+    for (int layer = 0; layer < num_moe_layers; ++layer) {
+      for (const std::int64_t pairs : gained) {
+        *load++ += pairs;
+      }
+    }
+  }
 }
 
 // Mean over layers of the EP ranks' standard deviation by mean, population form; idle layers are 0.
@@ -69,7 +102,8 @@ void check_squared_lengths(
   // Of samples with Σ len <= C, Σ len² <= longest * Σ len.
   const auto longest = std::max_element(padded_lengths.begin(), padded_lengths.end());
   if (longest != padded_lengths.end()) {
-    (void)checked_multiply(*longest, capacity_tokens, "squared lengths of a cell");
+    (void
+    )checked_multiply(*longest, std::max(*longest, capacity_tokens), "squared lengths of a cell");
   }
 }
 
@@ -128,11 +162,13 @@ std::vector<std::int64_t> sum_block_loads(
 
 PolicyMetrics compute_metrics(
     const CellSums& cells,
-    std::span<const std::int64_t> block_loads,
+    std::vector<std::int64_t> block_loads,
     int num_moe_layers,
     const Topology& topology,
-    const CostModel& cost
+    const CostModel& cost,
+    const CellRules& rules
 ) {
+  add_fill_in_place(block_loads, cells, num_moe_layers, topology, rules);
   const auto capacity = static_cast<double>(cost.capacity_tokens);
   const auto layers = static_cast<std::size_t>(num_moe_layers);
   const auto ep = static_cast<std::size_t>(topology.ep);
@@ -149,7 +185,7 @@ PolicyMetrics compute_metrics(
       std::int64_t peaks = 0;
       for (std::size_t layer = 0; layer < layers; ++layer) {
         const std::span<const std::int64_t> ranks =
-            block_loads.subspan((block.offset() * layers + layer) * ep, ep);
+            std::span{block_loads}.subspan((block.offset() * layers + layer) * ep, ep);
         const std::int64_t peak = *std::max_element(ranks.begin(), ranks.end());
         peaks += peak;
         tail_peak = std::max(tail_peak, peak);
@@ -158,7 +194,7 @@ PolicyMetrics compute_metrics(
         }
       }
       all_peaks += peaks;
-      const double attention = attention_of_block(cells, block, topology, cost);
+      const double attention = attention_of_block(cells, block, topology, cost, rules);
       const double experts = cost.expert_weight * static_cast<double>(peaks) / capacity;
       metrics.attention += attention;
       metrics.ep_peak_sum += experts;

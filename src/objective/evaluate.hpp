@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "domain/cell_rules.hpp"
 #include "objective/search_problem.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"
@@ -40,13 +40,15 @@ void check_squared_lengths(
     const Topology& topology
 );
 
-// Every figure of a policy. `block_loads` [blocks, L, ep] of the whole window.
+// Every figure of a policy. `block_loads` [blocks, L, ep] of the whole window's samples; what fills
+// the cells up is added here.
 [[nodiscard]] PolicyMetrics compute_metrics(
     const CellSums& cells,
-    std::span<const std::int64_t> block_loads,
+    std::vector<std::int64_t> block_loads,
     int num_moe_layers,
     const Topology& topology,
-    const CostModel& cost
+    const CostModel& cost,
+    const CellRules& rules = {}
 );
 
 }  // namespace routepack

@@ -34,6 +34,7 @@ void number_blocks(SearchProblem& problem) {
   problem.cells_per_block = problem.topology.dp_per_shard();
   for (int cell = 0; cell < problem.num_cells(); ++cell) {
     problem.block_of_cell.push_back(BlockId{cell / problem.cells_per_block});
+    problem.slot_of_cell.push_back(DpSlot{cell % problem.topology.dp});
   }
   for (int block = 0; block < problem.num_blocks(); ++block) {
     problem.shard_of_block.push_back(EdpShard{block % problem.num_shards});
@@ -47,13 +48,14 @@ SearchProblem make_search_problem(
     const ProjectedDemandView& demand,
     const Topology& topology,
     const CostModel& cost,
+    const CellRules& rules,
     int num_rows
 ) {
   SearchProblem problem;
   problem.topology = topology;
   problem.num_rows = num_rows;
   number_blocks(problem);
-  problem.capacity_tokens = cost.capacity_tokens;
+  problem.rules = rules;
   problem.lengths = std::move(padded_lengths);
   problem.demand = demand;
   problem.num_stages = static_cast<int>(cost.stages.size());
@@ -71,6 +73,13 @@ SearchProblem make_search_problem(
     problem.routed_pairs[sample] = pairs_of_a_layer(demand, sample);
     total_pairs += problem.routed_pairs[sample];
   }
+  // At most so much fill: less than a multiple in every cell.
+  const auto num_cells = static_cast<std::int64_t>(problem.num_cells());
+  const std::int64_t most_fill = num_cells * (rules.pad_multiple - 1);
+  for (const AttentionStage& stage : cost.stages) {
+    total += stage.alpha * static_cast<double>(most_fill) / capacity;
+  }
+  total_pairs += most_fill * rules.pairs_per_fill;
   RP_CHECK(
       total_pairs <= std::numeric_limits<std::uint32_t>::max(), ErrorCode::kNumberOutOfRange,
       "the window routes {} pairs a layer, at most {} fit", total_pairs,
@@ -84,6 +93,9 @@ SearchProblem make_search_problem(
   const double scale = total > 0.0 ? room / total : 1.0;
   problem.units_per_cost = std::exp2(std::floor(std::log2(scale)));
   problem.pair_cost = std::llround(cost.expert_weight / capacity * problem.units_per_cost);
+  for (const AttentionStage& stage : cost.stages) {
+    problem.fill_attention.push_back(std::llround(stage.alpha / capacity * problem.units_per_cost));
+  }
   problem.attention.reserve(num_samples * cost.stages.size());
   for (const SampleId sample : ids<SampleId>(num_samples)) {
     const double fill = static_cast<double>(problem.lengths[sample]) / capacity;

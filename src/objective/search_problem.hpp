@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "domain/cell_rules.hpp"
 #include "domain/projected_demand.hpp"
 #include "routepack/cost.hpp"
 #include "routepack/ids.hpp"
@@ -26,19 +27,21 @@ struct SearchScore {
 struct SearchProblem {
   Topology topology;
   int num_rows = 0;
-  std::int64_t capacity_tokens = 0;
+  CellRules rules;
   IndexVector<SampleId, std::int64_t> lengths;  // padded tokens
   ProjectedDemandView demand;
   IndexVector<SampleId, std::int64_t> routed_pairs;  // of one layer: the same at each
   int num_stages = 0;
-  std::vector<std::int64_t> attention;  // [N, num_stages] units
-  std::int64_t pair_cost = 0;           // units of one routed pair at the peak EP rank
-  double units_per_cost = 1.0;          // cost * units_per_cost = units
+  std::vector<std::int64_t> attention;       // [N, num_stages] units
+  std::vector<std::int64_t> fill_attention;  // [num_stages] units of a fill token
+  std::int64_t pair_cost = 0;                // units of one routed pair at the peak EP rank
+  double units_per_cost = 1.0;               // cost * units_per_cost = units
   // Of the topology and the rows, at hand: a move asks for them many times, and divisions are slow.
   int num_shards = 0;       // edp
   int cells_per_block = 0;  // dp_per_shard
   IndexVector<CellId, BlockId> block_of_cell;
   IndexVector<BlockId, EdpShard> shard_of_block;
+  IndexVector<CellId, DpSlot> slot_of_cell;
 
   [[nodiscard]] int num_samples() const { return static_cast<int>(lengths.size()); }
   [[nodiscard]] int num_blocks() const { return num_rows * num_shards; }
@@ -57,6 +60,7 @@ struct SearchProblem {
     const ProjectedDemandView& demand,
     const Topology& topology,
     const CostModel& cost,
+    const CellRules& rules,
     int num_rows
 );
 

@@ -1,11 +1,35 @@
 #include "objective/search_state.hpp"
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "base/check.hpp"
 
 namespace routepack {
+namespace {
+
+// Σ over layers of the largest EP rank's load after a change: `difference` [ep][padded_layers]
+// pairs with a sign, and `shift` [ep] pairs at every layer.
+std::int64_t peaks_with(
+    const ProjectedDemandView& demand,
+    const std::uint32_t* loads,
+    const std::vector<std::int32_t>& difference,
+    std::int64_t sign,
+    const std::vector<std::int64_t>& shift
+) {
+  std::vector<std::int64_t> peaks(static_cast<std::size_t>(demand.num_layers), 0);
+  for (std::size_t rank = 0; rank < shift.size(); ++rank) {
+    const std::size_t base = rank * static_cast<std::size_t>(demand.padded_layers);
+    for (std::size_t layer = 0; layer < peaks.size(); ++layer) {
+      const std::int64_t load =
+          std::int64_t{loads[base + layer]} + sign * difference[base + layer] + shift[rank];
+      peaks[layer] = std::max(peaks[layer], load);
+    }
+  }
+  return std::accumulate(peaks.begin(), peaks.end(), std::int64_t{0});
+}
+
+}  // namespace
 
 SearchState::SearchState(const SearchProblem& problem, const CellLayout& layout, SimdLevel simd)
     : problem_(&problem),
@@ -25,6 +49,7 @@ void SearchState::reset(const CellLayout& layout) {
   const auto num_blocks = static_cast<std::size_t>(problem_->num_blocks());
   cells_ = samples_by_cell(layout);
   tokens_ = IndexVector<CellId, std::int64_t>{num_cells, 0};
+  fill_ = IndexVector<CellId, std::int64_t>{num_cells, 0};
   attention_ = BlockAttention(*problem_);
   routed_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
   loads_.assign(num_blocks * stride_, 0);
@@ -41,25 +66,67 @@ void SearchState::reset(const CellLayout& layout) {
                                                          : problem_->demand.wide[base + at];
       }
     }
+    refill(cell);
   }
   peaks_ = IndexVector<BlockId, std::int64_t>{num_blocks, 0};
   shard_costs_ = ShardCosts(problem_->num_shards);
   for (const BlockId block : ids<BlockId>(num_blocks)) {
     attention_.settle(block);
-    const std::uint32_t* block_loads = loads(block);
-    for (int layer = 0; layer < problem_->demand.num_layers; ++layer) {
-      std::uint32_t peak = 0;
-      for (int rank = 0; rank < problem_->demand.ep; ++rank) {
-        peak = std::max(peak, block_loads[rank * problem_->demand.padded_layers + layer]);
-      }
-      peaks_[block] += peak;
-    }
+    peaks_[block] = sum_of_peaks(block);
     shard_costs_.add(problem_->shard_of(block), block_cost(block));
   }
   score_ = {shard_costs_.largest(), shard_costs_.sum()};
 }
 
-BlockAttention::Totals SearchState::attention_after(const Move& move) const {
+std::int64_t SearchState::sum_of_peaks(BlockId block) const {
+  const ProjectedDemandView& demand = problem_->demand;
+  const std::uint32_t* block_loads = loads_.data() + block.offset() * stride_;
+  std::int64_t sum = 0;
+  for (int layer = 0; layer < demand.num_layers; ++layer) {
+    std::uint32_t peak = 0;
+    for (int rank = 0; rank < demand.ep; ++rank) {
+      peak = std::max(peak, block_loads[rank * demand.padded_layers + layer]);
+    }
+    sum += peak;
+  }
+  return sum;
+}
+
+SearchState::Change SearchState::change_of(const Move& move) const {
+  Change change;
+  for (int n = 0; n < move.num_from_b; ++n) {
+    change.tokens_into_a += problem_->lengths[move.from_b[n]];
+    change.routed_into_a += problem_->routed_pairs[move.from_b[n]];
+  }
+  for (int n = 0; n < move.num_from_a; ++n) {
+    change.tokens_into_a -= problem_->lengths[move.from_a[n]];
+    change.routed_into_a -= problem_->routed_pairs[move.from_a[n]];
+  }
+  change.samples_into_a = move.num_from_b - move.num_from_a;
+  const CellRules& rules = problem_->rules;
+  if (rules.pad_multiple > 1) {
+    change.fill_a = rules.fill_of(tokens_[move.cell_a] + change.tokens_into_a) - fill_[move.cell_a];
+    change.fill_b = rules.fill_of(tokens_[move.cell_b] - change.tokens_into_a) - fill_[move.cell_b];
+  }
+  return change;
+}
+
+bool SearchState::keeps_rules(const Move& move, const Change& change) const {
+  const CellRules& rules = problem_->rules;
+  const auto held = [&](CellId cell) { return static_cast<std::int64_t>(cells_[cell].size()); };
+  if (!rules.may_hold(
+          tokens_[move.cell_a] + change.tokens_into_a, held(move.cell_a) + change.samples_into_a
+      ) ||
+      !rules.may_hold(
+          tokens_[move.cell_b] - change.tokens_into_a, held(move.cell_b) - change.samples_into_a
+      )) {
+    return false;
+  }
+  return !rules.equal_slots || change.samples_into_a == 0 ||
+         problem_->slot_of_cell[move.cell_a] == problem_->slot_of_cell[move.cell_b];
+}
+
+BlockAttention::Totals SearchState::attention_after(const Move& move, const Change& change) const {
   return attention_.after_exchange(move.cell_a, move.cell_b, [&](int stage) {
     const auto at = static_cast<std::size_t>(stage);
     std::int64_t gain = 0;
@@ -69,7 +136,8 @@ BlockAttention::Totals SearchState::attention_after(const Move& move) const {
     for (int n = 0; n < move.num_from_a; ++n) {
       gain -= problem_->attention_of(move.from_a[n])[at];
     }
-    return gain;
+    const std::int64_t of_fill = problem_->fill_attention[at];
+    return BlockAttention::Gains{gain + change.fill_a * of_fill, change.fill_b * of_fill - gain};
   });
 }
 
@@ -77,33 +145,22 @@ Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
   Outcome outcome;
   const BlockId a = problem_->block_of(move.cell_a);
   const BlockId b = problem_->block_of(move.cell_b);
-  std::int64_t tokens_into_a = 0;
-  std::int64_t routed_into_a = 0;
-  for (int n = 0; n < move.num_from_b; ++n) {
-    tokens_into_a += problem_->lengths[move.from_b[n]];
-    routed_into_a += problem_->routed_pairs[move.from_b[n]];
-  }
-  for (int n = 0; n < move.num_from_a; ++n) {
-    tokens_into_a -= problem_->lengths[move.from_a[n]];
-    routed_into_a -= problem_->routed_pairs[move.from_a[n]];
-  }
-  const int into_a = move.num_from_b - move.num_from_a;
-  outcome.rejected = tokens_[move.cell_a] + tokens_into_a > problem_->capacity_tokens ||
-                     tokens_[move.cell_b] - tokens_into_a > problem_->capacity_tokens ||
-                     static_cast<int>(cells_[move.cell_a].size()) + into_a < 1 ||
-                     static_cast<int>(cells_[move.cell_b].size()) - into_a < 1;
+  const Change change = change_of(move);
+  outcome.rejected = !keeps_rules(move, change);
   if (outcome.rejected) {
     return outcome;
   }
-  const BlockAttention::Totals attention = attention_after(move);
+  const BlockAttention::Totals attention = attention_after(move, change);
+  const std::int64_t pairs_per_fill = problem_->rules.pairs_per_fill;
   outcome.attention_a = attention.a;
   outcome.attention_b = attention.b;
   outcome.same_block = a == b;
   const EdpShard shard_a = problem_->shard_of(a);
   const EdpShard shard_b = problem_->shard_of(b);
   if (outcome.same_block) {
-    outcome.peaks_a = peaks_[a];
-    const std::int64_t cost = shard_costs_.of(shard_a) - attention_.of(a) + outcome.attention_a;
+    outcome.peaks_a = pairs_per_fill == 0 ? peaks_[a] : peaks_with_fill_after(move, a, b, change).a;
+    const std::int64_t cost = shard_costs_.of(shard_a) - block_cost(a) + outcome.attention_a +
+                              problem_->pair_cost * outcome.peaks_a;
     outcome.score = score_with(shard_a, cost, shard_a, cost);
     outcome.energy = energy_of(outcome.score);
     outcome.rejected = outcome.energy > energy_limit;
@@ -111,15 +168,17 @@ Outcome SearchState::evaluate(const Move& move, std::int64_t energy_limit) {
   }
   // No packing of the block's routes on its EP ranks has a lower peak than their mean.
   const std::int64_t ep = problem_->demand.ep;
-  const std::int64_t least_peaks =
-      (routed_[a] + routed_into_a + ep - 1) / ep + (routed_[b] - routed_into_a + ep - 1) / ep;
+  const std::int64_t routed_a = routed_[a] + change.routed_into_a + change.fill_a * pairs_per_fill;
+  const std::int64_t routed_b = routed_[b] - change.routed_into_a + change.fill_b * pairs_per_fill;
+  const std::int64_t least_peaks = (routed_a + ep - 1) / ep + (routed_b + ep - 1) / ep;
   const std::int64_t limit =
       peaks_limit(a, b, outcome.attention_a + outcome.attention_b, energy_limit);
   if (problem_->demand.num_layers * least_peaks > limit) {
     outcome.rejected = true;
     return outcome;
   }
-  const PeakSums peaks = peaks_after(move, a, b, least_peaks, limit);
+  const PeakSums peaks = pairs_per_fill == 0 ? peaks_after(move, a, b, least_peaks, limit)
+                                             : peaks_with_fill_after(move, a, b, change);
   if (peaks.exceeded) {
     outcome.rejected = true;
     return outcome;
@@ -184,6 +243,53 @@ void SearchState::add_to_difference(std::span<const T> demand, SampleId sample, 
   }
 }
 
+// Net pairs that block a gains and block b loses, into difference_.
+void SearchState::make_difference(const Move& move) {
+  const ProjectedDemandView& demand = problem_->demand;
+  std::fill(difference_.begin(), difference_.end(), 0);
+  const auto add = [&](SampleId sample, std::int32_t sign) {
+    if (demand.wide.empty()) {
+      add_to_difference(demand.narrow, sample, sign);
+    } else {
+      add_to_difference(demand.wide, sample, sign);
+    }
+  };
+  for (int n = 0; n < move.num_from_a; ++n) {
+    add(move.from_a[n], -1);
+  }
+  for (int n = 0; n < move.num_from_b; ++n) {
+    add(move.from_b[n], 1);
+  }
+}
+
+PeakSums SearchState::peaks_with_fill_after(
+    const Move& move, BlockId a, BlockId b, const Change& change
+) {
+  const CellRules& rules = problem_->rules;
+  const ProjectedDemandView& demand = problem_->demand;
+  const auto ep = static_cast<std::size_t>(demand.ep);
+  const auto gains_of = [&](CellId cell, std::int64_t gained, std::vector<std::int64_t>& shift) {
+    for (int rank = 0; rank < demand.ep; ++rank) {
+      shift[static_cast<std::size_t>(rank)] +=
+          rules.fill_pairs(fill_[cell] + gained, rank, demand.ep) -
+          rules.fill_pairs(fill_[cell], rank, demand.ep);
+    }
+  };
+  std::vector<std::int64_t> shift_a(ep, 0);
+  gains_of(move.cell_a, change.fill_a, shift_a);
+  if (a == b) {
+    gains_of(move.cell_b, change.fill_b, shift_a);
+    std::fill(difference_.begin(), difference_.end(), 0);
+    return {peaks_with(demand, loads(a), difference_, 1, shift_a), 0, false};
+  }
+  std::vector<std::int64_t> shift_b(ep, 0);
+  gains_of(move.cell_b, change.fill_b, shift_b);
+  make_difference(move);
+  return {
+      peaks_with(demand, loads(a), difference_, 1, shift_a),
+      peaks_with(demand, loads(b), difference_, -1, shift_b), false};
+}
+
 template <class T>
 PeakSums SearchState::exchange(
     std::span<const T> demand,
@@ -199,13 +305,7 @@ PeakSums SearchState::exchange(
         move.num_from_b == 1 ? demand.data() + move.from_b[0].offset() * stride_ : nothing;
     return kernel(exchange);
   }
-  std::fill(difference_.begin(), difference_.end(), 0);
-  for (int n = 0; n < move.num_from_a; ++n) {
-    add_to_difference(demand, move.from_a[n], -1);
-  }
-  for (int n = 0; n < move.num_from_b; ++n) {
-    add_to_difference(demand, move.from_b[n], 1);
-  }
+  make_difference(move);
   return kernels_->exchange_difference(
       {exchange.loads_a, exchange.loads_b, nullptr, difference_.data(), exchange.ep,
        exchange.num_layers, exchange.padded_layers, exchange.least_peaks, exchange.limit}
@@ -262,6 +362,27 @@ void SearchState::move_sample(SampleId sample, CellId from, CellId to) {
   }
 }
 
+void SearchState::refill(CellId cell) {
+  const CellRules& rules = problem_->rules;
+  const std::int64_t fill = rules.fill_of(tokens_[cell]);
+  if (fill == fill_[cell]) {
+    return;
+  }
+  attention_.add_fill(cell, fill - fill_[cell]);
+  const BlockId block = problem_->block_of(cell);
+  const ProjectedDemandView& demand = problem_->demand;
+  routed_[block] += (fill - fill_[cell]) * rules.pairs_per_fill;
+  for (int rank = 0; rules.pairs_per_fill > 0 && rank < demand.ep; ++rank) {
+    const std::int64_t gained =
+        rules.fill_pairs(fill, rank, demand.ep) - rules.fill_pairs(fill_[cell], rank, demand.ep);
+    std::uint32_t* layers = loads(block) + rank * demand.padded_layers;
+    for (int layer = 0; layer < demand.num_layers; ++layer) {
+      layers[layer] += static_cast<std::uint32_t>(gained);  // wraps for a loss, exactly
+    }
+  }
+  fill_[cell] = fill;
+}
+
 void SearchState::apply(const Move& move, const Outcome& outcome) {
   RP_ASSERT(normal, !outcome.rejected, "a rejected move is applied");
   const BlockId a = problem_->block_of(move.cell_a);
@@ -274,6 +395,8 @@ void SearchState::apply(const Move& move, const Outcome& outcome) {
   for (int n = 0; n < move.num_from_b; ++n) {
     move_sample(move.from_b[n], move.cell_b, move.cell_a);
   }
+  refill(move.cell_a);
+  refill(move.cell_b);
   attention_.settle(a);
   peaks_[a] = outcome.peaks_a;
   shard_costs_.add(problem_->shard_of(a), block_cost(a) - before_a);

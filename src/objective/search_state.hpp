@@ -27,7 +27,7 @@ struct Move {
 
 // What a move would lead to. Valid until the state changes.
 struct Outcome {
-  bool rejected = false;         // over the capacity, an empty cell, or surely above the limit
+  bool rejected = false;         // against the rules of cells, or surely above the limit
   SearchScore score;             // after the move
   std::int64_t energy = 0;       // of that score
   std::int64_t attention_a = 0;  // of the blocks of cells a and b: Σ_stages max over cells
@@ -68,15 +68,29 @@ class SearchState {
   [[nodiscard]] SearchScore score_with(
       EdpShard shard_a, std::int64_t cost_a, EdpShard shard_b, std::int64_t cost_b
   ) const;
-  [[nodiscard]] BlockAttention::Totals attention_after(const Move& move) const;
+  // What a move changes, before anything is charged.
+  struct Change {
+    std::int64_t tokens_into_a = 0;
+    std::int64_t routed_into_a = 0;  // pairs of one layer, fill left out
+    int samples_into_a = 0;
+    std::int64_t fill_a = 0;  // tokens of fill that the cells gain
+    std::int64_t fill_b = 0;
+  };
+  [[nodiscard]] Change change_of(const Move& move) const;
+  [[nodiscard]] bool keeps_rules(const Move& move, const Change& change) const;
+  [[nodiscard]] BlockAttention::Totals attention_after(const Move& move, const Change& change)
+      const;
   [[nodiscard]] std::int64_t peaks_limit(
       BlockId a, BlockId b, std::int64_t attention, std::int64_t energy_limit
   ) const;
   PeakSums peaks_after(
       const Move& move, BlockId a, BlockId b, std::int64_t least_peaks, std::int64_t limit
   );
+  // The same where fill is routed: it differs between the blocks, and within one.
+  PeakSums peaks_with_fill_after(const Move& move, BlockId a, BlockId b, const Change& change);
   template <class T>
   void add_to_difference(std::span<const T> demand, SampleId sample, std::int32_t sign);
+  void make_difference(const Move& move);
   template <class T>
   PeakSums exchange(
       std::span<const T> demand,
@@ -85,8 +99,11 @@ class SearchState {
       const T* nothing,
       PeakSums (*kernel)(const Exchange<T>&)
   );
+  [[nodiscard]] std::int64_t sum_of_peaks(BlockId block) const;
   void move_loads(SampleId sample, BlockId from, BlockId to);
   void move_sample(SampleId sample, CellId from, CellId to);
+  // Fills the cell up anew after its tokens changed.
+  void refill(CellId cell);
   [[nodiscard]] std::uint32_t* loads(BlockId block) {
     return loads_.data() + block.offset() * stride_;
   }
@@ -96,10 +113,11 @@ class SearchState {
   std::size_t stride_;  // loads of a block: ep * padded layers
   CellLayout layout_;
   IndexVector<CellId, std::vector<SampleId>> cells_;
-  IndexVector<CellId, std::int64_t> tokens_;
+  IndexVector<CellId, std::int64_t> tokens_;  // of samples
+  IndexVector<CellId, std::int64_t> fill_;    // tokens that fill it up
   BlockAttention attention_;
   IndexVector<BlockId, std::int64_t> peaks_;
-  IndexVector<BlockId, std::int64_t> routed_;  // pairs of one layer
+  IndexVector<BlockId, std::int64_t> routed_;  // pairs of one layer, those of fill included
   ShardCosts shard_costs_;                     // U in units
   std::vector<std::uint32_t> loads_;           // [blocks][ep][padded layers]
   std::vector<std::int32_t> difference_;       // scratch: [ep][padded layers]

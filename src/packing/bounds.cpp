@@ -123,6 +123,16 @@ CellBound best_dual_feasible_bound(const std::vector<LengthCount>& lengths, std:
   return best;
 }
 
+CellBound count_bound(std::int64_t num_samples, int max_samples) {
+  CellBound bound;
+  bound.kind = std::string{"count"};
+  if (max_samples < num_samples) {
+    bound.cells = ceil_divide(num_samples, std::int64_t{max_samples});
+    bound.parts = max_samples;
+  }
+  return bound;
+}
+
 CellBound refuted_cells_bound(std::int64_t num_cells, std::int64_t max_nodes) {
   CellBound bound;
   bound.kind = std::string{"search"};
@@ -143,6 +153,12 @@ std::int64_t verify_bound(
         bound.parts, bound.cells - 1
     );
     cells = bound.cells;
+  } else if (bound.kind == "count") {
+    RP_CHECK(
+        bound.parts >= 1, ErrorCode::kFileMalformed,
+        "row proof of kind count: at most {} samples a cell", bound.parts
+    );
+    cells = ceil_divide(static_cast<std::int64_t>(padded.size()), bound.parts);
   } else {
     cells = weighted_cells(bound, count_lengths(padded), capacity);
   }

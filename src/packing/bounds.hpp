@@ -14,6 +14,7 @@
 //                   else 0; s = C; 0 < λ <= C/4
 //   weights         w = weights[j] for the last j with lengths[j] <= x, else 0; s = scale. Valid
 //                   where no multiset of `lengths` with sum <= C weighs more than the scale
+//   count           w = 1, s = k = parts: where no cell may hold more than k samples
 //   search          cells - 1 cells were refuted by a complete search of at most `parts` nodes
 #pragma once
 
@@ -35,6 +36,9 @@ namespace routepack {
 [[nodiscard]] CellBound best_dual_feasible_bound(
     const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
 );
+
+// Of "count": ceil(N / k) for at most k samples a cell; no cells where k does not limit them.
+[[nodiscard]] CellBound count_bound(std::int64_t num_samples, int max_samples);
 
 // What a complete search of at most `max_nodes` nodes proves that refuted `num_cells` cells.
 [[nodiscard]] CellBound refuted_cells_bound(std::int64_t num_cells, std::int64_t max_nodes);

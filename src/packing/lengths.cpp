@@ -28,7 +28,8 @@ std::string name_samples(const std::vector<std::size_t>& samples) {
 PaddedLengths pad_lengths(
     const std::vector<std::int64_t>& lengths,
     std::int64_t pad_multiple,
-    std::int64_t capacity_tokens
+    std::int64_t capacity_tokens,
+    Oversize oversize
 ) {
   RP_CHECK(
       pad_multiple >= 1, ErrorCode::kNumberOutOfRange, "pad multiple is {}, at least 1 is needed",
@@ -51,16 +52,17 @@ PaddedLengths pad_lengths(
       empty.push_back(sample);
       continue;
     }
-    if (length > capacity_tokens) {
-      too_long.push_back(sample);
-      continue;
-    }
     const std::int64_t missing = (pad_multiple - length % pad_multiple) % pad_multiple;
-    if (missing > capacity_tokens - length) {
+    const bool fits = length <= capacity_tokens && missing <= capacity_tokens - length;
+    if (!fits && oversize == Oversize::kError) {
       too_long.push_back(sample);
       continue;
     }
-    padded[SampleId{sample}] = length + missing;
+    padded[SampleId{sample}] = checked_add(length, missing, "padded length");
+    (void)checked_multiply(
+        padded[SampleId{sample}], static_cast<std::int64_t>(lengths.size()),
+        "longest sample times samples"
+    );
   }
   RP_CHECK(
       empty.empty(), ErrorCode::kZeroLengthSample,
@@ -70,10 +72,27 @@ PaddedLengths pad_lengths(
   RP_CHECK(
       too_long.empty(), ErrorCode::kSampleExceedsCap,
       "{} of {} samples are longer than the capacity of {} tokens once padded to a multiple of {} "
-      "(the first has {}): {}",
+      "(the first has {}): {}; --oversize own-row gives each a cell of its own",
       too_long.size(), lengths.size(), capacity_tokens, pad_multiple, lengths[too_long.front()],
       name_samples(too_long)
   );
+  return padded;
+}
+
+std::vector<SampleId> find_oversized(const PaddedLengths& padded, std::int64_t capacity_tokens) {
+  std::vector<SampleId> oversized;
+  for (const SampleId sample : ids<SampleId>(padded.size())) {
+    if (padded[sample] > capacity_tokens) {
+      oversized.push_back(sample);
+    }
+  }
+  return oversized;
+}
+
+PaddedLengths lengths_in_cells(PaddedLengths padded, std::int64_t capacity_tokens) {
+  for (std::int64_t& length : padded) {
+    length = std::min(length, capacity_tokens);
+  }
   return padded;
 }
 

@@ -40,9 +40,12 @@ SearchOptions complete_options(
     asked.num_chains = asked.time_limit_seconds > 0.0 ? num_workers : kDefaultChains;
   }
   if (asked.num_sweeps == 0 && asked.time_limit_seconds <= 0.0) {
+    // Small windows are done sooner than in proportion: fewer samples, and fewer moves of each.
     constexpr double kSecondsPerChain = 2.0;
-    const double sweeps =
-        kSecondsPerChain / seconds_per_move(problem) / static_cast<double>(moves_per_sweep);
+    constexpr double kFullSamples = 512.0;
+    const double size = std::min(1.0, problem.num_samples() / kFullSamples);
+    const double sweeps = kSecondsPerChain * size * size / seconds_per_move(problem) /
+                          static_cast<double>(moves_per_sweep);
     asked.num_sweeps = std::clamp<std::int64_t>(static_cast<std::int64_t>(sweeps), 20, 20'000);
   }
   return asked;

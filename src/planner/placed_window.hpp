@@ -31,7 +31,8 @@ class PlacedWindow {
         problem_(agree_on(
             [&] {
               return make_search_problem(
-                  padded, projected_.view(), options.topology, options.cost, num_rows
+                  padded, projected_.view(), options.topology, options.cost,
+                  cell_rules(options, slice.shape.top_k), num_rows
               );
             },
             comm

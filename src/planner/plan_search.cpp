@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/collectives.hpp"
+#include "packing/keep_counts.hpp"
 #include "packing/start_layout.hpp"
 #include "planner/layout_migration.hpp"
 #include "planner/polish.hpp"
@@ -36,22 +37,43 @@ constexpr double kTraceShare = 0.1;
 // Of a time limit, for what follows the search: figures, checks and writing.
 constexpr double kShareAfterSearch = 0.03;
 
+// Figures that are recomputed from the window and the search's integers agree to about that.
+constexpr double kRounding = 1e-8;
+
+// The largest max_shard, in units, that lies within `gap` of the lower bound.
+std::int64_t units_within(double gap, const SearchInput& input, const SearchProblem& problem) {
+  const double cost = input.lower_bound * (1.0 + std::max(gap, kRounding));
+  return static_cast<std::int64_t>(cost * problem.units_per_cost);
+}
+
+// Whether every layout costs the same: a single cell, or a single row and shard of one sample a
+// cell.
+bool layouts_are_alike(const SearchProblem& problem) {
+  return problem.num_cells() == 1 ||
+         (problem.num_blocks() == 1 && problem.num_samples() == problem.num_cells());
+}
+
+bool starts_from_first_fit(const SearchInput& input) {
+  return input.first_fit.num_rows == input.packed.num_rows &&
+         find_count_fault(input.first_fit, input.rules).empty();
+}
+
 std::int64_t max_shard_of_reorder(const SearchInput& input, const SearchProblem& problem) {
-  return input.first_fit.num_rows == input.packed.num_rows
+  return input.first_fit.num_rows == input.packed.num_rows && !input.rules.limit_counts()
              ? SearchState(problem, input.first_fit, SimdLevel::kPortable).score().max_shard
              : INT64_MAX;
 }
 
 // Chain 0 starts from first fit where it has the rows, the others from the kinds in turn.
 CellLayout make_start(const SearchInput& input, const SearchProblem& problem, ChainId chain) {
-  if (chain == ChainId{0} && input.first_fit.num_rows == input.packed.num_rows) {
+  if (chain == ChainId{0} && starts_from_first_fit(input)) {
     return input.first_fit;
   }
   constexpr std::array<StartKind, 4> kKinds = {
       StartKind::kKarmarkarKarp, StartKind::kPacked, StartKind::kShuffledFit,
       StartKind::kRandomBestFit};
   StartProblem start{
-      input.padded,
+      input.in_cells,
       input.options.cost.capacity_tokens,
       input.options.topology,
       input.packed.num_rows,
@@ -65,7 +87,14 @@ CellLayout make_start(const SearchInput& input, const SearchProblem& problem, Ch
   const auto kind = static_cast<std::size_t>(chain.value()) % kKinds.size();
   const Stream random{
       input.options.search.seed, Purpose::kStarts, static_cast<std::uint32_t>(chain.value())};
-  return make_start_layout(kKinds[kind], start, random);
+  CellLayout layout = make_start_layout(kKinds[kind], start, random);
+  if (!input.rules.limit_counts()) {
+    return layout;
+  }
+  const Stream repairs{
+      input.options.search.seed, Purpose::kRowCounts, static_cast<std::uint32_t>(chain.value())};
+  return keep_counts(layout, input.in_cells, input.rules, input.options.topology, repairs)
+      .value_or(input.packed);
 }
 
 }  // namespace
@@ -80,6 +109,13 @@ PlanSearch::PlanSearch(
       threads_(choose_threads(input.options.search, node_)),
       acceptance_(broadcast_value(Acceptance::make_table(), 0, comm)),
       placed_(place(input.placement)),
+      proved_(units_within(0.0, input, placed_->problem())),
+      // With a price on moving, the bound of max_shard alone is no goal.
+      enough_(
+          input.terms.price_pairs > 0.0
+              ? INT64_MIN
+              : units_within(input.options.search.target_gap, input, placed_->problem())
+      ),
       reorder_(max_shard_of_reorder(input, placed_->problem())),
       search_(complete_options(
           input.options.search,
@@ -113,12 +149,30 @@ PlanSearch::Placed PlanSearch::place(Placement placement) const {
   );
 }
 
+bool PlanSearch::is_good_enough() const { return population_.best_score().max_shard <= enough_; }
+
+bool PlanSearch::places_experts() const {
+  return input_.slice.shape.num_moe_layers() > 0 &&
+         input_.options.constraints.placement == PlacementChoice::kFree;
+}
+
+SearchEnd PlanSearch::end_of_search() const {
+  const std::int64_t best = population_.best_score().max_shard;
+  if (best <= proved_ || (layouts_are_alike(placed_->problem()) && !places_experts())) {
+    return SearchEnd::kProved;
+  }
+  if (best <= enough_) {
+    return SearchEnd::kGap;
+  }
+  return search_.time_limit_seconds > 0.0 ? SearchEnd::kTime : SearchEnd::kBudget;
+}
+
 void PlanSearch::explore(double share) {
   const Placed aggregate = placed_;
   Placed best;
   SearchScore best_score;
   CellLayout best_layout;
-  for (int number = 0; number < kNumExplorations; ++number) {
+  for (int number = 0; number < kNumExplorations && !is_good_enough(); ++number) {
     move_to(aggregate);
     // The start that the population had counts as the first exploration's.
     population_.start_over(
@@ -138,9 +192,11 @@ void PlanSearch::explore(double share) {
       best = placed_;
     }
   }
-  move_to(std::move(best));
-  layout_ = std::move(best_layout);
-  population_.start_over(layout_);
+  if (best != nullptr) {
+    move_to(std::move(best));
+    layout_ = std::move(best_layout);
+    population_.start_over(layout_);
+  }
 }
 
 void PlanSearch::run_turns(double share) {
@@ -148,6 +204,9 @@ void PlanSearch::run_turns(double share) {
   phase_ = "anneal";
   const double left = 1.0 - kNumExplorations * (kExploreShare + kSettleShare);
   for (const Turn& turn : kTurns) {
+    if (is_good_enough()) {
+      break;
+    }
     anneal({turn.budget * left, turn.heat, turn.num_stages}, share);
     improve_placement(kTurnPlacement);
   }
@@ -163,7 +222,11 @@ void PlanSearch::move_to(Placed placed) {
 void PlanSearch::anneal(const Turn& turn, double share) {
   const double begin = spent_;
   spent_ += turn.budget * share;
+  if (layouts_are_alike(placed_->problem())) {
+    return;
+  }
   Round round;
+  round.enough = enough_;
   round.first_temperature = static_cast<std::int64_t>(range_.first * turn.heat * scale_);
   round.last_temperature =
       std::min(round.first_temperature, static_cast<std::int64_t>(range_.last * scale_));
@@ -279,6 +342,10 @@ bool PlanSearch::affords_another(double started, double time_share) const {
 // otherwise with the old one. All chains continue from the layout.
 void PlanSearch::improve_placement(const PlacementTurn& turn) {
   layout_ = population_.best_layout();
+  if (!places_experts() || is_good_enough()) {
+    population_.restart_from(layout_);
+    return;
+  }
   Placed offered = place(place_for_layout(turn));
   const SearchScore before = population_.best_score();
   population_.rebase(offered->problem());
@@ -322,7 +389,9 @@ bool PlanSearch::gains(
 SearchOutput PlanSearch::result(std::vector<MigrationPoint> front) const {
   SearchOptions used = search_;
   used.num_sweeps = population_.sweeps_done();
-  return {placed_->placement(), deal_blocks(placed_->problem(), layout_), used, std::move(front)};
+  return {
+      placed_->placement(), deal_blocks(placed_->problem(), layout_), used, end_of_search(),
+      std::move(front)};
 }
 
 }  // namespace routepack

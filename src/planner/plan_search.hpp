@@ -43,6 +43,10 @@ class PlanSearch {
   [[nodiscard]] int num_workers() const;
   [[nodiscard]] Placed place(Placement placement) const;
   void explore(double share);
+  // Whether the best score is as good as it has to be: at the bound, or within the target gap.
+  [[nodiscard]] bool is_good_enough() const;
+  [[nodiscard]] bool places_experts() const;
+  [[nodiscard]] SearchEnd end_of_search() const;
   // With turn.budget * share of the whole budget.
   void anneal(const Turn& turn, double share);
   void move_to(Placed placed);
@@ -80,6 +84,8 @@ class PlanSearch {
   int threads_;
   Acceptance acceptance_;
   Placed placed_;
+  std::int64_t proved_;   // max_shard in units that is at the lower bound, rounding allowed for
+  std::int64_t enough_;   // max_shard in units that ends the search
   std::int64_t reorder_;  // max_shard of that policy in units; INT64_MAX where it has other rows
   SearchOptions search_;
   Population population_;

@@ -10,36 +10,15 @@
 #include "demand/reduce.hpp"
 #include "objective/bound.hpp"
 #include "objective/evaluate.hpp"
+#include "packing/counted_rows.hpp"
 #include "packing/first_fit.hpp"
-#include "packing/pack_rows.hpp"
 #include "placement/gather.hpp"
 #include "planner/report.hpp"
 #include "planner/search.hpp"
+#include "planner/validate_options.hpp"
 
 namespace routepack {
 namespace {
-
-void validate_options(const PlanOptions& options, const WindowShape& window) {
-  validate_topology(options.topology, window.num_experts);
-  validate_cost(options.cost);
-  RP_CHECK(
-      options.row_multiple >= 1, ErrorCode::kNumberOutOfRange, "row_multiple is {}, at least 1",
-      options.row_multiple
-  );
-  if (options.current_placement) {
-    RP_CHECK(
-        options.current_placement->ep == options.topology.ep, ErrorCode::kTopologyMismatch,
-        "the current placement is for ep = {}, not {}", options.current_placement->ep,
-        options.topology.ep
-    );
-    validate_placement(*options.current_placement, window.num_moe_layers(), window.num_experts);
-  } else {
-    RP_CHECK(
-        options.migration.max_moved_fraction >= 1.0 && options.migration.cost_per_expert <= 0.0,
-        ErrorCode::kUsage, "a limit or price on moving experts needs the current placement"
-    );
-  }
-}
 
 std::vector<std::int64_t> flatten(const Demand& demand) {
   std::vector<std::int64_t> flat;
@@ -53,6 +32,45 @@ Placement placement_before(const PlanOptions& options, const WindowShape& window
   return options.current_placement.value_or(
       identity_placement(window.num_moe_layers(), window.num_experts, options.topology.ep)
   );
+}
+
+// The experts' placement for the aggregate demand, and what any placement that the options allow
+// costs at least.
+struct AggregatePlacement {
+  Placement placement;
+  std::vector<std::int64_t> peak_bounds;  // [L] pairs
+};
+
+// A placement that stays: its peaks are the bounds.
+AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
+  AggregatePlacement kept;
+  for (const MoeLayer layer : ids<MoeLayer>(demand.size())) {
+    std::vector<std::int64_t> load(static_cast<std::size_t>(placement.ep), 0);
+    for (const ExpertId expert : ids<ExpertId>(demand[layer].size())) {
+      load[placement.ep_rank_of(layer, expert).offset()] += demand[layer][expert];
+    }
+    kept.peak_bounds.push_back(*std::ranges::max_element(load));
+  }
+  kept.placement = std::move(placement);
+  return kept;
+}
+
+AggregatePlacement place_aggregate(
+    const Demand& demand,
+    const WindowShape& window,
+    const PlanOptions& options,
+    const MigrationTerms& terms,
+    const Communicator& comm
+) {
+  const std::vector<std::int64_t> flat = flatten(demand);
+  const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
+  const PlacementProblem problem{
+      flat, window.num_moe_layers(), window.num_experts, options.topology.ep, current};
+  PlacementResult placed = place_experts(problem, {}, options.search.seed, comm);
+  return {
+      terms.is_free ? std::move(placed.placement)
+                    : migration_for_demand(flat, *current, options, terms),
+      placed.lower_bound.values()};
 }
 
 }  // namespace
@@ -73,40 +91,40 @@ Plan make_plan(
 
   // 1. Demand
   const WindowDemand window = reduce_demand(slice, comm);
-  const std::vector<std::int64_t> demand = flatten(window.demand);
   const std::vector<std::int64_t> lengths = all_gather(slice.lengths, comm);
 
   // 2. Placement of the aggregate demand
-  const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
-  const PlacementProblem placement_problem{
-      demand, slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep, current};
-  const PlacementResult placed = place_experts(placement_problem, {}, options.search.seed, comm);
+  const Placement before = placement_before(options, slice.shape);
   const MigrationTerms terms = migration_terms(options, slice.shape);
-  const Placement aggregate =
-      terms.is_free ? placed.placement : migration_for_demand(demand, *current, options, terms);
-  log(fmt::format("placement layers={} experts={}", placed.peak.size(), slice.shape.num_experts));
+  const AggregatePlacement aggregate =
+      options.constraints.placement == PlacementChoice::kFree
+          ? place_aggregate(window.demand, slice.shape, options, terms, comm)
+          : keep_placement(before, window.demand);
+  log(fmt::format(
+      "placement layers={} experts={}", slice.shape.num_moe_layers(), slice.shape.num_experts
+  ));
 
   // 3. Rows: the fewest, with their proof
+  const std::int64_t capacity = options.cost.capacity_tokens;
+  const CellRules rules = cell_rules(options, slice.shape.top_k);
   const PaddedLengths padded = agree_on(
       [&] {
         PaddedLengths lengths_to_pack =
-            pad_lengths(lengths, options.pad_multiple, options.cost.capacity_tokens);
-        check_squared_lengths(lengths_to_pack, options.cost.capacity_tokens);
+            pad_lengths(lengths, options.pad_multiple, capacity, options.constraints.oversize);
+        check_squared_lengths(lengths_to_pack, capacity);
         return lengths_to_pack;
       },
       comm
   );
+  const PaddedLengths in_cells = lengths_in_cells(padded, capacity);
   const PackedRows rows = agree_on(
       [&] {
-        return pack_rows(
-            padded, options.cost.capacity_tokens, options.topology.dp, options.row_multiple, {}
-        );
+        return pack_counted_rows(in_cells, rules, options.topology, options.row_multiple, {});
       },
       comm
   );
-  const FirstFit first_fit = first_fit_decreasing(
-      padded, options.cost.capacity_tokens, options.topology.dp, options.row_multiple
-  );
+  const FirstFit first_fit =
+      first_fit_decreasing(in_cells, capacity, options.topology.dp, options.row_multiple);
   log(fmt::format(
       "rows={} lower_bound={} proof={}", rows.certificate.num_rows,
       rows.certificate.lower_bound_rows, rows.certificate.bound.kind
@@ -114,9 +132,10 @@ Plan make_plan(
 
   // 4. Bound, then search
   const ShardBound bound =
-      max_shard_lower_bound(padded, placed.lower_bound.values(), options.topology, options.cost);
+      max_shard_lower_bound(padded, aggregate.peak_bounds, options.topology, options.cost);
   const SearchOutput found = search_plan(
-      {slice, options, padded, terms, aggregate, first_fit.layout, rows.layout, bound.max_shard},
+      {slice, options, padded, in_cells, rules, terms, aggregate.placement, first_fit.layout,
+       rows.layout, bound.max_shard},
       observer, comm
   );
 
@@ -132,11 +151,12 @@ Plan make_plan(
   plan.pad_multiple = options.pad_multiple;
   plan.search = found.search;
   plan.constraints = options.constraints;
+  plan.oversized = find_oversized(padded, capacity);
+  plan.ended = found.ended;
   plan.migration_front = found.front;
   plan.rows = rows.certificate;
   plan.placement = found.placement;
   plan.layout = found.layout;
-  const Placement before = placement_before(options, slice.shape);
   const auto measure = [&](const CellLayout& layout, const Placement& placement) {
     return measure_policy(slice, padded, layout, placement, options, comm);
   };
@@ -144,16 +164,16 @@ Plan make_plan(
       first_fit.layout,
       identity_placement(slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep)
   );
-  plan.reorder = measure(first_fit.layout, aggregate);
+  plan.reorder = measure(first_fit.layout, aggregate.placement);
   plan.routepack = measure(plan.layout, plan.placement);
   plan.objective = plan.routepack.score;
-  plan.lower_bound = bound;
+  plan.lower_bound = settled_bound(bound, plan.objective);
   plan.moved_experts = count_moved_experts(before, plan.placement);
   if (options.migration.bytes_per_expert > 0) {
     plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;
   }
   plan.digest = digest_plan(plan);
-  check_plan(plan, padded);
+  agree_on([&] { check_plan(plan, padded, rules); }, comm);
   log(fmt::format(
       "plan max_shard={:.6g} gap={:.3f}% digest={}", plan.objective.max_shard, 100.0 * plan.gap(),
       plan.digest

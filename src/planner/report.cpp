@@ -1,12 +1,38 @@
 #include "planner/report.hpp"
 
+#include <utility>
+
+#include <algorithm>
+#include <cmath>
+
 #include "base/check.hpp"
+#include "base/checked.hpp"
 #include "base/digest.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "objective/evaluate.hpp"
+#include "packing/bounds.hpp"
+#include "packing/keep_counts.hpp"
 
 namespace routepack {
+namespace {
+
+void check_row_proof(const Plan& plan, const PaddedLengths& padded, const CellRules& rules) {
+  const CellBound& bound = plan.rows.bound;
+  const std::int64_t cells =
+      verify_bound(bound, lengths_in_cells(padded, rules.capacity_tokens), rules.capacity_tokens);
+  RP_ASSERT(
+      light, bound.kind != "count" || bound.parts == rules.max_samples,
+      "the row proof counts {} samples a cell, {} are allowed", bound.parts, rules.max_samples
+  );
+  const std::int64_t step = std::int64_t{plan.topology.dp} * plan.row_multiple;
+  RP_ASSERT(
+      light, round_up(cells, step) / plan.topology.dp == plan.rows.lower_bound_rows,
+      "{} cells prove other rows than {}", cells, plan.rows.lower_bound_rows
+  );
+}
+
+}  // namespace
 
 PolicyMetrics measure_policy(
     const WindowSlice& slice,
@@ -16,13 +42,13 @@ PolicyMetrics measure_policy(
     const PlanOptions& options,
     const Communicator& comm
 ) {
-  const std::vector<std::int64_t> block_loads =
+  std::vector<std::int64_t> block_loads =
       all_reduce_sum(sum_block_loads(slice, layout, placement, options.topology), comm);
   return agree_on(
       [&] {
         return compute_metrics(
-            sum_cells(layout, padded), block_loads, slice.shape.num_moe_layers(), options.topology,
-            options.cost
+            sum_cells(layout, padded), std::move(block_loads), slice.shape.num_moe_layers(),
+            options.topology, options.cost, cell_rules(options, slice.shape.top_k)
         );
       },
       comm
@@ -47,9 +73,22 @@ std::string digest_plan(const Plan& plan) {
   return to_hex(digest.finish());
 }
 
-void check_plan(const Plan& plan, const PaddedLengths& padded) {
-  const std::string fault = find_layout_fault(plan.layout, padded, plan.cost.capacity_tokens);
+ShardBound settled_bound(ShardBound bound, const Score& objective) {
+  constexpr double kRounding = 1e-9;
+  if (std::abs(bound.max_shard - objective.max_shard) <= kRounding * objective.max_shard) {
+    bound.max_shard = objective.max_shard;
+  }
+  bound.balanced = std::min(bound.balanced, bound.max_shard);
+  return bound;
+}
+
+void check_plan(const Plan& plan, const PaddedLengths& padded, const CellRules& rules) {
+  std::string fault = find_layout_fault(plan.layout, padded, plan.cost.capacity_tokens);
+  if (fault.empty()) {
+    fault = find_count_fault(plan.layout, rules);
+  }
   RP_ASSERT(light, fault.empty(), "{}", fault);
+  check_row_proof(plan, padded, rules);
   validate_placement(plan.placement, plan.window.num_moe_layers(), plan.window.num_experts);
   RP_ASSERT(
       light, plan.layout.num_rows == plan.rows.num_rows, "{} rows are laid out, {} certified",
@@ -62,7 +101,7 @@ void check_plan(const Plan& plan, const PaddedLengths& padded) {
   constexpr double kRounding = 1e-9;
   RP_ASSERT(
       light,
-      plan.reorder.rows != plan.routepack.rows ||
+      rules.limit_counts() || plan.reorder.rows != plan.routepack.rows ||
           plan.objective.max_shard <= plan.reorder.score.max_shard * (1.0 + kRounding),
       "max_shard {} is worse than {} of reorder", plan.objective.max_shard,
       plan.reorder.score.max_shard

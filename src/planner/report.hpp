@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
+#include "domain/cell_rules.hpp"
 #include "packing/lengths.hpp"
 #include "routepack/plan.hpp"
 #include "routepack/window.hpp"
@@ -21,9 +22,12 @@ namespace routepack {
 // Of placement, cells and objective: equal plans have equal digests.
 [[nodiscard]] std::string digest_plan(const Plan& plan);
 
+// The bound as the plan states it: the objective itself where the two differ by rounding alone.
+[[nodiscard]] ShardBound settled_bound(ShardBound bound, const Score& objective);
+
 // Stops the program (a broken invariant of ours) unless the plan covers every sample once, under
-// the capacity, without empty cells, with permutations as placement, and is no worse than
-// `reorder` in as many rows.
-void check_plan(const Plan& plan, const PaddedLengths& padded);
+// the capacity and the other rules, without empty cells, with permutations as placement, is no
+// worse than `reorder` in as many rows, and the proof of its rows holds when it is recomputed.
+void check_plan(const Plan& plan, const PaddedLengths& padded, const CellRules& rules);
 
 }  // namespace routepack

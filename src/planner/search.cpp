@@ -16,7 +16,8 @@ SearchOutput search_plan(
     const SearchInput& input, const PlanObserver& observer, const Communicator& comm
 ) {
   PlanSearch search(input, observer, comm);
-  if (!input.options.current_placement) {
+  if (!input.options.current_placement ||
+      input.options.constraints.placement != PlacementChoice::kFree) {
     search.run_turns(1.0);
     return search.result({});
   }

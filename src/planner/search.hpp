@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "domain/cell_rules.hpp"
 #include "packing/lengths.hpp"
 #include "planner/migration.hpp"
 #include "routepack/options.hpp"
@@ -16,6 +17,8 @@ struct SearchInput {
   const WindowSlice& slice;
   const PlanOptions& options;
   const PaddedLengths& padded;
+  const PaddedLengths& in_cells;  // what each takes of a cell's capacity
+  const CellRules& rules;
   const MigrationTerms& terms;
   const Placement& placement;   // of the aggregate demand, within the terms
   const CellLayout& first_fit;  // a start too, where it has as many rows
@@ -26,12 +29,14 @@ struct SearchInput {
 struct SearchOutput {
   Placement placement;
   CellLayout layout;
-  SearchOptions search;               // completed, sweeps as done
+  SearchOptions search;  // completed, sweeps as done
+  SearchEnd ended = SearchEnd::kBudget;
   std::vector<MigrationPoint> front;  // only with a current placement
 };
 
-// Collective. Never worse than `placement` with `first_fit` (where that has the rows of `packed`),
-// nor, with a current placement, than keeping that.
+// Collective. Never worse than `placement` with `first_fit` (where that has the rows of `packed`
+// and no rule limits the numbers of samples), nor, with a current placement, than keeping that.
+// Ends as soon as max_shard is within the target gap of the lower bound, or reaches it.
 [[nodiscard]] SearchOutput search_plan(
     const SearchInput& input, const PlanObserver& observer, const Communicator& comm
 );

@@ -18,6 +18,7 @@ enum class Purpose : std::uint32_t {
   kSynthetic,
   kPerturbation,
   kRowPlacement,
+  kRowCounts,
   kTests = 100,
 };
 
