@@ -64,7 +64,7 @@ struct Plan {
   std::int64_t pad_multiple = 1;
   Constraints constraints;
   std::vector<SampleId> oversized;  // over the capacity, each alone in its cell; ascending
-  SearchOptions search;             // as used: nothing left 0 but the time limit and target_gap
+  SearchOptions search;             // as used; without a search (tiny windows) no sweeps
   SearchEnd ended = SearchEnd::kBudget;
   RowCertificate rows;
   Placement placement;

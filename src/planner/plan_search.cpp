@@ -390,7 +390,7 @@ SearchOutput PlanSearch::result(std::vector<MigrationPoint> front) const {
   SearchOptions used = search_;
   used.num_sweeps = population_.sweeps_done();
   return {
-      placed_->placement(), deal_blocks(placed_->problem(), layout_), used, end_of_search(),
+      placed_->placement(), deal_blocks(placed_->problem(), layout_), used, end_of_search(), false,
       std::move(front)};
 }
 

@@ -134,8 +134,8 @@ Plan make_plan(
   const ShardBound bound =
       max_shard_lower_bound(padded, aggregate.peak_bounds, options.topology, options.cost);
   const SearchOutput found = search_plan(
-      {slice, options, padded, in_cells, rules, terms, aggregate.placement, first_fit.layout,
-       rows.layout, bound.max_shard},
+      {slice, options, padded, in_cells, rules, terms, aggregate.placement, before,
+       first_fit.layout, rows.layout, bound.max_shard},
       observer, comm
   );
 
@@ -167,7 +167,7 @@ Plan make_plan(
   plan.reorder = measure(first_fit.layout, aggregate.placement);
   plan.routepack = measure(plan.layout, plan.placement);
   plan.objective = plan.routepack.score;
-  plan.lower_bound = settled_bound(bound, plan.objective);
+  plan.lower_bound = settled_bound(bound, plan.objective, found.enumerated);
   plan.moved_experts = count_moved_experts(before, plan.placement);
   if (options.migration.bytes_per_expert > 0) {
     plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;

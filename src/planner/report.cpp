@@ -73,8 +73,12 @@ std::string digest_plan(const Plan& plan) {
   return to_hex(digest.finish());
 }
 
-ShardBound settled_bound(ShardBound bound, const Score& objective) {
+ShardBound settled_bound(ShardBound bound, const Score& objective, bool enumerated) {
   constexpr double kRounding = 1e-9;
+  if (enumerated && bound.max_shard < objective.max_shard * (1.0 - kRounding)) {
+    bound.kind = "enumerated";
+    bound.max_shard = objective.max_shard;
+  }
   if (std::abs(bound.max_shard - objective.max_shard) <= kRounding * objective.max_shard) {
     bound.max_shard = objective.max_shard;
   }

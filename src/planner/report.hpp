@@ -22,8 +22,9 @@ namespace routepack {
 // Of placement, cells and objective: equal plans have equal digests.
 [[nodiscard]] std::string digest_plan(const Plan& plan);
 
-// The bound as the plan states it: the objective itself where the two differ by rounding alone.
-[[nodiscard]] ShardBound settled_bound(ShardBound bound, const Score& objective);
+// The bound as the plan states it: the objective itself where the two differ by rounding alone, or
+// where all plans have been looked at (kind "enumerated").
+[[nodiscard]] ShardBound settled_bound(ShardBound bound, const Score& objective, bool enumerated);
 
 // Stops the program (a broken invariant of ours) unless the plan covers every sample once, under
 // the capacity and the other rules, without empty cells, with permutations as placement, is no

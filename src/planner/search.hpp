@@ -21,6 +21,7 @@ struct SearchInput {
   const CellRules& rules;
   const MigrationTerms& terms;
   const Placement& placement;   // of the aggregate demand, within the terms
+  const Placement& before;      // where experts are now, or as good as
   const CellLayout& first_fit;  // a start too, where it has as many rows
   const CellLayout& packed;     // a feasible layout of the rows to use
   double lower_bound = 0.0;     // of max_shard, for reports
@@ -31,6 +32,7 @@ struct SearchOutput {
   CellLayout layout;
   SearchOptions search;  // completed, sweeps as done
   SearchEnd ended = SearchEnd::kBudget;
+  bool enumerated = false;            // all plans were looked at: the best there is
   std::vector<MigrationPoint> front;  // only with a current placement
 };
 
