@@ -80,7 +80,9 @@ class CountRepair {
   // False where the steps are spent first.
   bool run() {
     constexpr std::int64_t kStepsPerSample = 2'000;
-    const std::int64_t most = kStepsPerSample * static_cast<std::int64_t>(lengths_.size());
+    constexpr std::int64_t kMostSteps = 1'000'000;  // a fraction of a second
+    const std::int64_t most =
+        std::min(kStepsPerSample * static_cast<std::int64_t>(lengths_.size()), kMostSteps);
     for (std::int64_t step = 0; step < most && !sources_.empty(); ++step) {
       const CellId from = sources_[draw(sources_.size())];
       const CellId to = target_for(from);

@@ -18,7 +18,7 @@ namespace routepack {
 // A layout that keeps the rules, as near to `layout` as comes about: first cells of a block change
 // their DP slots, which costs nothing, then samples move one by one or are exchanged two for one,
 // and one for one at random where neither fits. `layout` keeps the capacity, has no empty cell and,
-// for equal slots, a multiple of dp samples. Empty where the steps, a fixed number a sample, do not
+// for equal slots, a multiple of dp samples. Empty where the steps, a fixed number, do not
 // suffice.
 [[nodiscard]] std::optional<CellLayout> keep_counts(
     const CellLayout& layout,

@@ -41,7 +41,7 @@ SearchOptions complete_options(
   }
   if (asked.num_sweeps == 0 && asked.time_limit_seconds <= 0.0) {
     // Small windows are done sooner than in proportion: fewer samples, and fewer moves of each.
-    constexpr double kSecondsPerChain = 2.0;
+    constexpr double kSecondsPerChain = 1.6;
     constexpr double kFullSamples = 512.0;
     const double size = std::min(1.0, problem.num_samples() / kFullSamples);
     const double sweeps = kSecondsPerChain * size * size / seconds_per_move(problem) /
