@@ -45,6 +45,30 @@ TEST(PlanOptions, DefaultsAreThoseOfThePlanner) {
   EXPECT_FALSE(plain.options.current_placement.has_value());
 }
 
+TEST(PlanOptions, ConstraintsArrive) {
+  EXPECT_EQ(request({}).options.constraints, Constraints{});
+  const PlanRequest asked = request(
+      {"--samples-per-slot", "equal", "--oversize", "own-row", "--max-samples-per-cell", "14",
+       "--cell-pad-multiple", "128", "--pad-routes", "spread", "--placement", "identity", "--gap",
+       "2.5"}
+  );
+  EXPECT_EQ(
+      asked.options.constraints, (Constraints{
+                                     SamplesPerSlot::kEqual, Oversize::kOwnRow, 14, 128,
+                                     PadRoutes::kSpread, PlacementChoice::kIdentity})
+  );
+  EXPECT_DOUBLE_EQ(asked.options.search.target_gap, 0.025);
+  EXPECT_EQ(
+      request({"--placement", "current"}).options.constraints.placement, PlacementChoice::kCurrent
+  );
+  expect_refused({"--placement", "fixed"}, ErrorCode::kUsage, "expected free|current|identity");
+  expect_refused({"--oversize", "own_row"}, ErrorCode::kUsage, "expected error|own-row");
+  expect_refused({"--samples-per-slot", "same"}, ErrorCode::kUsage, "expected any|equal");
+  expect_refused({"--max-samples-per-cell", "0"}, ErrorCode::kNumberOutOfRange, "is 0");
+  expect_refused({"--cell-pad-multiple", "0"}, ErrorCode::kNumberOutOfRange, "is 0");
+  expect_refused({"--gap", "-1"}, ErrorCode::kNumberOutOfRange, "is -1");
+}
+
 TEST(PlanOptions, EveryOptionArrives) {
   const PlanRequest full = request(
       {"--tp",

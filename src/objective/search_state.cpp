@@ -127,7 +127,7 @@ bool SearchState::keeps_rules(const Move& move, const Change& change) const {
 }
 
 BlockAttention::Totals SearchState::attention_after(const Move& move, const Change& change) const {
-  return attention_.after_exchange(move.cell_a, move.cell_b, [&](int stage) {
+  const auto gain_of_a = [&](int stage) {
     const auto at = static_cast<std::size_t>(stage);
     std::int64_t gain = 0;
     for (int n = 0; n < move.num_from_b; ++n) {
@@ -136,7 +136,17 @@ BlockAttention::Totals SearchState::attention_after(const Move& move, const Chan
     for (int n = 0; n < move.num_from_a; ++n) {
       gain -= problem_->attention_of(move.from_a[n])[at];
     }
-    const std::int64_t of_fill = problem_->fill_attention[at];
+    return gain;
+  };
+  if (problem_->rules.pad_multiple == 1) {
+    return attention_.after_exchange(move.cell_a, move.cell_b, [&](int stage) {
+      const std::int64_t gain = gain_of_a(stage);
+      return BlockAttention::Gains{gain, -gain};
+    });
+  }
+  return attention_.after_exchange(move.cell_a, move.cell_b, [&](int stage) {
+    const std::int64_t gain = gain_of_a(stage);
+    const std::int64_t of_fill = problem_->fill_attention[static_cast<std::size_t>(stage)];
     return BlockAttention::Gains{gain + change.fill_a * of_fill, change.fill_b * of_fill - gain};
   });
 }
