@@ -4,7 +4,9 @@ target_compile_options(routepack_flags INTERFACE
   -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
   -Woverloaded-virtual -Wundef
   # g++ and clang fuse a*b+c once FMA is enabled, which would change costs between SIMD levels.
-  -ffp-contract=off)
+  -ffp-contract=off
+  # Position-independent code may inline its own functions: nobody replaces them at load time.
+  -fno-semantic-interposition)
 if(ROUTEPACK_WARNINGS_AS_ERRORS)
   target_compile_options(routepack_flags INTERFACE -Werror)
 endif()

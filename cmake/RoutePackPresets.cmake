@@ -1,6 +1,211 @@
-# routepack_embed_presets(OUTPUT): writes a C++ source with the text of every configs/*.cfg but
-# default.cfg, so that the installed program needs no data folder.
-function(routepack_embed_presets output)
+# Turns configs/*.cfg (keys: configs/README.md) into C++ values when the project is configured, so that
+# the library reads no file and needs no parser. A file that cannot be a model ends the configuration
+# with a message that names the file and the key.
+
+# KEY:DEFAULT:LEAST in the order of ModelPreset's members; without a default the file must have the key.
+set(routepack_model_keys
+  layers::1 dense_layers::0 dense_ffn:0:0 hidden::1 experts::1 top_k::1 expert_ffn::1 shared_experts:0:0
+  shared_ffn:0:0 router_groups:1:1 router_groups_picked:1:1 context_tokens::1)
+set(routepack_most 16777216)
+
+# Kinds of attention: the enumerator, the sizes that a section must have, and those that it may.
+# The sizes stand in the order of AttentionShape's members.
+set(routepack_kinds full sliding mla kda gated_delta_net lightning)
+set(routepack_shape_keys heads kv_heads qk_dim v_dim rope_dim q_lora kv_lora window conv)
+set(routepack_gates none head element)
+set(routepack_gate_enumerators kNone kHead kElement)
+set(routepack_enumerator_full kFull)
+set(routepack_enumerator_sliding kSliding)
+set(routepack_enumerator_mla kMla)
+set(routepack_enumerator_kda kKda)
+set(routepack_enumerator_gated_delta_net kGatedDeltaNet)
+set(routepack_enumerator_lightning kLightning)
+set(routepack_needed_full heads kv_heads qk_dim v_dim)
+set(routepack_needed_sliding heads kv_heads qk_dim v_dim window)
+set(routepack_needed_mla heads qk_dim v_dim rope_dim kv_lora)
+set(routepack_optional_mla q_lora)
+foreach(kind kda gated_delta_net lightning)
+  set(routepack_needed_${kind} heads kv_heads qk_dim v_dim)
+  set(routepack_optional_${kind} conv)
+endforeach()
+
+# Sets `keys`, as KEY or SECTION.KEY in the file's order, and for each `value_KEY`, of the caller.
+# Refuses a line that is none, and a key or section that stands twice.
+function(routepack_read_keys file)
+  file(READ ${file} text)
+  string(REGEX REPLACE "#[^\n]*" "" text "${text}")
+  if(text MATCHES "[^][A-Za-z0-9_.= \t\r\n+-]")
+    message(FATAL_ERROR "${file}: the character ${CMAKE_MATCH_0} can be in no key or value")
+  endif()
+  # A list of lines; brackets would keep CMake from splitting it.
+  string(REGEX REPLACE "[ \t\r]*\n[ \t\r]*" "\n" text "\n${text}\n")
+  string(REPLACE "[" "<" text "${text}")
+  string(REPLACE "]" ">" text "${text}")
+  string(REGEX REPLACE "\n+" ";" lines "${text}")
+  set(prefix "")
+  set(sections "")
+  set(keys "")
+  foreach(line IN LISTS lines)
+    if(line STREQUAL "")
+      continue()
+    elseif(line MATCHES "^<([a-z_]+)>$")
+      set(prefix "${CMAKE_MATCH_1}.")
+      if(prefix IN_LIST sections)
+        message(FATAL_ERROR "${file}: the section ${CMAKE_MATCH_1} stands twice")
+      endif()
+      list(APPEND sections ${prefix})
+      set(value_${prefix}gate none PARENT_SCOPE)
+    elseif(line MATCHES "^([a-z_]+)[ \t]*=[ \t]*(.+)$")
+      set(key ${prefix}${CMAKE_MATCH_1})
+      if(key IN_LIST keys)
+        message(FATAL_ERROR "${file}: ${key} stands twice")
+      endif()
+      list(APPEND keys ${key})
+      set(value_${key} "${CMAKE_MATCH_2}" PARENT_SCOPE)
+    else()
+      message(FATAL_ERROR "${file}: the line \"${line}\" is neither KEY = VALUE nor a section")
+    endif()
+  endforeach()
+  set(keys "${keys}" PARENT_SCOPE)
+  set(sections "${sections}" PARENT_SCOPE)
+endfunction()
+
+# Refuses a key that has no meaning there, and a section of a kind that `attention` does not name.
+function(routepack_check_keys file)
+  set(known attention)
+  foreach(entry IN LISTS routepack_model_keys)
+    string(REGEX REPLACE ":.*" "" key ${entry})
+    list(APPEND known ${key})
+  endforeach()
+  foreach(kind IN LISTS kinds)
+    foreach(key IN LISTS routepack_needed_${kind} routepack_optional_${kind} ITEMS gate)
+      list(APPEND known ${kind}.${key})
+    endforeach()
+  endforeach()
+  foreach(key IN LISTS keys)
+    if(NOT key IN_LIST known)
+      message(FATAL_ERROR "${file}: ${key} is no key of a model with attention ${value_attention}")
+    endif()
+  endforeach()
+  foreach(section IN LISTS sections)
+    string(REPLACE "." "" kind ${section})
+    if(NOT kind IN_LIST kinds)
+      message(FATAL_ERROR "${file}: the section ${kind} is of no kind that attention names")
+    endif()
+  endforeach()
+endfunction()
+
+# A size of the file, checked; the default, if there is one, where it has none.
+function(routepack_size file key default least result)
+  set(value "${default}")
+  if(key IN_LIST keys)
+    set(value "${value_${key}}")
+  endif()
+  if(value STREQUAL "")
+    message(FATAL_ERROR "${file}: ${key} is missing")
+  endif()
+  if(NOT value MATCHES "^(0|-?[1-9][0-9]*)$")
+    message(FATAL_ERROR "${file}: ${key} is \"${value}\", it must be a decimal integer")
+  endif()
+  string(LENGTH ${value} digits)
+  if(value LESS least OR digits GREATER 8 OR value GREATER routepack_most)
+    message(FATAL_ERROR "${file}: ${key} is ${value}, allowed are ${least} to ${routepack_most}")
+  endif()
+  set(${result} ${value} PARENT_SCOPE)
+endfunction()
+
+function(routepack_at_most file key limit_key)
+  if(size_${key} GREATER size_${limit_key})
+    message(FATAL_ERROR
+      "${file}: ${key} is ${size_${key}}, it must be at most ${limit_key} ${size_${limit_key}}")
+  endif()
+endfunction()
+
+# -> ".layers = 48, …" of the members that are sizes, and `layers` of the caller.
+function(routepack_model_sizes file result)
+  set(text "")
+  foreach(entry IN LISTS routepack_model_keys)
+    string(REGEX MATCH "^([a-z_]+):([0-9]*):([0-9]+)$" matched ${entry})
+    set(key ${CMAKE_MATCH_1})
+    routepack_size(${file} ${key} "${CMAKE_MATCH_2}" ${CMAKE_MATCH_3} size_${key})
+    string(APPEND text ".${key} = ${size_${key}}, ")
+  endforeach()
+  routepack_at_most(${file} dense_layers layers)
+  routepack_at_most(${file} top_k experts)
+  routepack_at_most(${file} router_groups_picked router_groups)
+  if(size_dense_layers GREATER 0)
+    routepack_size(${file} dense_ffn "" 1 ignored)
+  endif()
+  if(size_shared_experts GREATER 0)
+    routepack_size(${file} shared_ffn "" 1 ignored)
+  endif()
+  set(layers ${size_layers} PARENT_SCOPE)
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# -> "AttentionShape{…}" of a kind's section.
+function(routepack_shape file kind result)
+  set(text "AttentionShape{.kind = AttentionKind::${routepack_enumerator_${kind}}")
+  foreach(key IN LISTS routepack_shape_keys)
+    if(key IN_LIST routepack_needed_${kind})
+      routepack_size(${file} ${kind}.${key} "" 1 size_${key})
+    elseif(key IN_LIST routepack_optional_${kind})
+      routepack_size(${file} ${kind}.${key} 0 0 size_${key})
+    else()
+      continue()
+    endif()
+    string(APPEND text ", .${key} = ${size_${key}}")
+  endforeach()
+  if(kind STREQUAL "mla" AND NOT size_rope_dim LESS size_qk_dim)
+    message(FATAL_ERROR
+      "${file}: mla.rope_dim is ${size_rope_dim}, it must be below mla.qk_dim ${size_qk_dim}")
+  endif()
+  set(gate "${value_${kind}.gate}")
+  list(FIND routepack_gates "${gate}" index)
+  if(index LESS 0)
+    message(FATAL_ERROR "${file}: ${kind}.gate is ${gate}, it must be none, head or element")
+  endif()
+  list(GET routepack_gate_enumerators ${index} enumerator)
+  set(${result} "${text}, .gate = OutputGate::${enumerator}}" PARENT_SCOPE)
+endfunction()
+
+# -> the C++ initializer of the ModelPreset that FILE, NAME.cfg, describes.
+function(routepack_preset_initializer file name result)
+  routepack_read_keys(${file})
+  if(NOT attention IN_LIST keys)
+    message(FATAL_ERROR "${file}: attention is missing")
+  endif()
+  string(REGEX REPLACE "[ \t]+" ";" pattern "${value_attention}")
+  set(kinds ${pattern})
+  list(REMOVE_DUPLICATES kinds)
+  foreach(kind IN LISTS kinds)
+    if(NOT kind IN_LIST routepack_kinds)
+      message(FATAL_ERROR "${file}: attention names the kind ${kind}, which is unknown")
+    endif()
+  endforeach()
+  routepack_check_keys(${file})
+  routepack_model_sizes(${file} sizes)
+  set(shapes "")
+  foreach(kind IN LISTS kinds)
+    routepack_shape(${file} ${kind} shape)
+    string(APPEND shapes "${shape}, ")
+  endforeach()
+  # The kinds of the first layers, repeated until all layers have one.
+  set(shape_of_layer "")
+  list(LENGTH pattern period)
+  foreach(layer RANGE 1 ${layers})
+    math(EXPR position "(${layer} - 1) % ${period}")
+    list(GET pattern ${position} kind)
+    list(FIND kinds ${kind} index)
+    string(APPEND shape_of_layer "${index}, ")
+  endforeach()
+  set(${result}
+    "{.name = \"${name}\", ${sizes}.shapes = {${shapes}}, .shape_of_layer = {${shape_of_layer}}}"
+    PARENT_SCOPE)
+endfunction()
+
+# Writes a C++ source with the values of every configs/*.cfg but default.cfg, by name.
+function(routepack_generate_presets output)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*.cfg)
   list(FILTER files EXCLUDE REGEX "/default\\.cfg$")
   set(names "")
@@ -10,27 +215,27 @@ function(routepack_embed_presets output)
     list(APPEND names ${name})
   endforeach()
   list(SORT names)
-  list(LENGTH names count)
-  set(entries "")
+  set(initializers "")
   foreach(name IN LISTS names)
     set(file ${PROJECT_SOURCE_DIR}/configs/${name}.cfg)
+    if(NOT name MATCHES "^[a-z0-9.-]+$")
+      message(FATAL_ERROR "${file}: a model's name has small letters, digits, . and - alone")
+    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(READ ${file} text)
-    string(APPEND entries "    {\"${name}\", R\"preset(${text})preset\"},\n")
+    routepack_preset_initializer(${file} ${name} initializer)
+    string(APPEND initializers "      ${initializer},\n")
   endforeach()
   file(CONFIGURE OUTPUT ${output} @ONLY CONTENT [=[
 // Written by CMake from configs/*.cfg.
 #include "domain/embedded_presets.hpp"
 
 namespace routepack {
-namespace {
 
-constexpr EmbeddedPreset kPresets[@count@] = {
-@entries@};
-
-}  // namespace
-
-std::span<const EmbeddedPreset> embedded_presets() { return kPresets; }
+std::span<const ModelPreset> embedded_presets() {
+  static const ModelPreset presets[] = {
+@initializers@  };
+  return presets;
+}
 
 }  // namespace routepack
 ]=])

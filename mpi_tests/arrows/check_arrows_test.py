@@ -51,6 +51,8 @@ class CheckArrows(unittest.TestCase):
         self.refuse("src/io/json.hpp", "#include <nlohmann/json.hpp>\n", "nlohmann")
         self.refuse("src/demand/a.cpp", "#include <nlohmann/json.hpp>\n", "nlohmann")
         self.accept("src/io/json.cpp", "#include <nlohmann/json.hpp>\n")
+        self.refuse("src/domain/a.cpp", "#include <boost/program_options.hpp>\n", "boost")
+        self.accept("src/cli/a.cpp", "#include <boost/program_options.hpp>\n")
         self.refuse("src/shuffle/segments.cpp", "#include <cuda_runtime.h>\n", "cuda_runtime.h")
         self.refuse("src/comm/a.cpp", "#include <nccl.h>\n", "nccl.h")
         self.accept("src/shuffle/nccl_transport.cpp", "#include <nccl.h>\n#include <cuda_runtime.h>\n")

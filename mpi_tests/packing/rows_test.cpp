@@ -239,10 +239,10 @@ TEST(PackRows, IsSoundOnRolloutLikeWindows) {
 TEST(SearchPacking, GivesUpHonestly) {
   const PlantedWindow window = testing::triplets(20, testing::planted_stream(5, 4));
   const PaddedLengths padded{window.lengths};
-  EXPECT_EQ(search_packing(padded, 1000, 20, 50).end, SearchEnd::kGaveUp);
-  EXPECT_EQ(search_packing(padded, 1000, 19, 50).end, SearchEnd::kRefuted);
+  EXPECT_EQ(search_packing(padded, 1000, 20, 50).end, PackingEnd::kGaveUp);
+  EXPECT_EQ(search_packing(padded, 1000, 19, 50).end, PackingEnd::kRefuted);
   const ExactSearch found = search_packing(padded, 1000, 60, 200'000);
-  ASSERT_EQ(found.end, SearchEnd::kFound);
+  ASSERT_EQ(found.end, PackingEnd::kFound);
   EXPECT_LE(found.packing->num_cells, 60);
 }
 

@@ -161,9 +161,9 @@ TEST(Moves, CoverEveryChangedSlotExactly) {
       for (std::uint64_t seed = 0; seed < 12; ++seed) {
         const Placement before = random_placement(2, ep * 2, ep, seed);
         const Placement after = random_placement(2, ep * 2, ep, seed + 100);
-        const std::vector<Move> moves = make_moves(layout, before, after);
+        const std::vector<ByteMove> moves = make_moves(layout, before, after);
         EXPECT_EQ(find_moves_fault(moves, layout, before, after), "") << "seed " << seed;
-        for (const Move& move : moves) {  // replicated tensors never cross EDP shards
+        for (const ByteMove& move : moves) {  // replicated tensors never cross EDP shards
           if (layout.kinds[move.kind] == "w") {
             EXPECT_EQ(move.source / ep, move.target / ep);
           }
@@ -177,19 +177,19 @@ TEST(Moves, TheOracleSeesAMissingADoubleAndAWrongMove) {
   const StateLayout layout = make_layout(1, 4, 2, 2, 23);
   const Placement before = identity_placement(1, 4, 2);
   const Placement after = random_placement(1, 4, 2, 3);
-  const std::vector<Move> moves = make_moves(layout, before, after);
+  const std::vector<ByteMove> moves = make_moves(layout, before, after);
   ASSERT_GT(moves.size(), 3U);
   for (std::size_t n = 0; n < moves.size(); ++n) {
-    std::vector<Move> missing = moves;
+    std::vector<ByteMove> missing = moves;
     missing.erase(missing.begin() + static_cast<std::ptrdiff_t>(n));
     EXPECT_NE(find_moves_fault(missing, layout, before, after), "");
-    std::vector<Move> twice = moves;
+    std::vector<ByteMove> twice = moves;
     twice.push_back(moves[n]);
     EXPECT_NE(find_moves_fault(twice, layout, before, after), "");
-    std::vector<Move> shifted = moves;
+    std::vector<ByteMove> shifted = moves;
     shifted[n].begin += 1;
     EXPECT_NE(find_moves_fault(shifted, layout, before, after), "");
-    std::vector<Move> wrong = moves;
+    std::vector<ByteMove> wrong = moves;
     wrong[n].source = (wrong[n].source + 1) % 2 + wrong[n].source / 2 * 2;  // other EP rank
     EXPECT_NE(find_moves_fault(wrong, layout, before, after), "");
   }
@@ -199,13 +199,13 @@ TEST(Moves, AreSortedByTargetAndSourceThenLayerAndExpert) {
   const StateLayout layout = make_layout(3, 6, 3, 2, 40);
   const Placement before = random_placement(3, 6, 3, 1);
   const Placement after = random_placement(3, 6, 3, 2);
-  const std::vector<Move> moves = make_moves(layout, before, after);
-  const auto key = [&](const Move& move) {
+  const std::vector<ByteMove> moves = make_moves(layout, before, after);
+  const auto key = [&](const ByteMove& move) {
     const LayerPlacement& slots = after.layers[move.layer];
     const auto expert = std::find(slots.begin(), slots.end(), move.to_slot) - slots.begin();
     return std::tuple{move.target, move.source, move.layer, expert, move.kind, move.begin};
   };
-  EXPECT_TRUE(std::is_sorted(moves.begin(), moves.end(), [&](const Move& a, const Move& b) {
+  EXPECT_TRUE(std::is_sorted(moves.begin(), moves.end(), [&](const ByteMove& a, const ByteMove& b) {
     return key(a) < key(b);
   }));
 }
@@ -230,7 +230,7 @@ TEST(Rounds, HandleMoreThanTwoToThe31Bytes) {
   const Placement before = identity_placement(1, 2, 2);
   Placement after = before;
   std::swap(after.layers[MoeLayer{0}][ExpertId{0}], after.layers[MoeLayer{0}][ExpertId{1}]);
-  const std::vector<Move> moves = make_moves(layout, before, after);
+  const std::vector<ByteMove> moves = make_moves(layout, before, after);
   const RankStreams streams = make_streams(moves, 0, std::int64_t{16} << 20U);
   ASSERT_EQ(streams.sends.size(), 1U);
   EXPECT_EQ(streams.sends[0].bytes, 2 * (kBytes + 11));  // padded to a multiple of 16
@@ -246,7 +246,7 @@ TEST(Rounds, BothEndsCutTheSameStreamAndNothingIsLost) {
   const StateLayout layout = make_layout(2, 6, 3, 2, 45);
   const Placement before = random_placement(2, 6, 3, 7);
   const Placement after = random_placement(2, 6, 3, 8);
-  const std::vector<Move> moves = make_moves(layout, before, after);
+  const std::vector<ByteMove> moves = make_moves(layout, before, after);
   for (const std::int64_t round_bytes : {16, 30, 48, 64, 1 << 20}) {
     std::vector<RankStreams> ranks;
     for (int rank = 0; rank < 6; ++rank) {
@@ -291,7 +291,7 @@ TEST(Rounds, BothEndsCutTheSameStreamAndNothingIsLost) {
       }
     }
     std::int64_t expected = 0;
-    for (const Move& move : moves) {
+    for (const ByteMove& move : moves) {
       expected += move.bytes;
     }
     EXPECT_EQ(total, expected);

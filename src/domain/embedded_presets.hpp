@@ -1,17 +1,13 @@
-// The texts of configs/*.cfg, embedded in the library when it is configured.
+// The models of configs/*.cfg, as values: CMake checks the files and writes embedded_presets.cpp.
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "domain/model_preset.hpp"
 
 namespace routepack {
 
-struct EmbeddedPreset {
-  std::string_view name;  // of the file, without ".cfg"
-  std::string_view text;
-};
-
 // By name, ascending.
-[[nodiscard]] std::span<const EmbeddedPreset> embedded_presets();
+[[nodiscard]] std::span<const ModelPreset> embedded_presets();
 
 }  // namespace routepack

@@ -1,5 +1,6 @@
-// Sizes of a model, as configs/*.cfg states them (keys: configs/README.md). What they cost is in
-// model_cost.hpp.
+// Sizes of a model, as configs/*.cfg states them (keys: configs/README.md). CMake turns the files
+// into values and refuses those that cannot be (cmake/RoutePackPresets.cmake). What the sizes cost
+// is in model_cost.hpp.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +59,5 @@ struct ModelPreset {
 
 // Throws USAGE, with the names there are, for an unknown one.
 [[nodiscard]] ModelPreset find_preset(std::string_view name);
-
-// Throws FILE_MALFORMED naming the key that is unknown, missing or out of range.
-[[nodiscard]] ModelPreset parse_preset(std::string_view name, std::string_view text);
 
 }  // namespace routepack

@@ -148,7 +148,7 @@ std::int64_t verify_bound(
   if (bound.kind == "search") {
     RP_CHECK(
         bound.cells >= 1 && search_packing(padded, capacity, bound.cells - 1, bound.parts).end ==
-                                SearchEnd::kRefuted,
+                                PackingEnd::kRefuted,
         ErrorCode::kFileMalformed, "row proof: a search of {} nodes does not refute {} cells",
         bound.parts, bound.cells - 1
     );

@@ -24,19 +24,19 @@ class CompletionSearch {
         max_nodes_(max_nodes),
         taken_(lengths_.size(), false) {}
 
-  SearchEnd run() {
+  PackingEnd run() {
     const std::int64_t tokens = std::accumulate(lengths_.begin(), lengths_.end(), std::int64_t{0});
     if (num_cells_ < static_cast<std::int64_t>(lengths_.size()) &&
         (tokens + capacity_ - 1) / capacity_ > num_cells_) {
-      return SearchEnd::kRefuted;
+      return PackingEnd::kRefuted;
     }
     // Room that may stay unused over all cells; no more than one cell a sample is ever opened.
     num_cells_ = std::min(num_cells_, static_cast<std::int64_t>(lengths_.size()));
     const bool found = complete_cells(0, num_cells_ * capacity_ - tokens);
     if (found) {
-      return SearchEnd::kFound;
+      return PackingEnd::kFound;
     }
-    return num_nodes_ >= max_nodes_ ? SearchEnd::kGaveUp : SearchEnd::kRefuted;
+    return num_nodes_ >= max_nodes_ ? PackingEnd::kGaveUp : PackingEnd::kRefuted;
   }
 
   [[nodiscard]] std::int64_t num_nodes() const { return num_nodes_; }
@@ -173,7 +173,7 @@ ExactSearch search_packing(
   ExactSearch result;
   result.end = search.run();
   result.num_nodes = search.num_nodes();
-  if (result.end == SearchEnd::kFound) {
+  if (result.end == PackingEnd::kFound) {
     CellPacking packing{
         static_cast<int>(search.cells().size()), IndexVector<SampleId, CellId>{padded.size()}};
     for (std::size_t cell = 0; cell < search.cells().size(); ++cell) {

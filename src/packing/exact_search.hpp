@@ -11,14 +11,14 @@
 
 namespace routepack {
 
-enum class SearchEnd {
+enum class PackingEnd {
   kFound,    // a packing into at most num_cells cells
   kRefuted,  // the search was complete: there is none
   kGaveUp,   // the nodes ran out
 };
 
 struct ExactSearch {
-  SearchEnd end = SearchEnd::kGaveUp;
+  PackingEnd end = PackingEnd::kGaveUp;
   std::optional<CellPacking> packing;  // where found
   std::int64_t num_nodes = 0;          // samples considered, over all completions
 };

@@ -56,9 +56,9 @@ class RowBracket {
   // Complete search for the target; decides it for few samples.
   void search_target(std::int64_t max_nodes) {
     ExactSearch search = search_packing(padded_, capacity_, target_cells(), max_nodes);
-    if (search.end == SearchEnd::kFound) {
+    if (search.end == PackingEnd::kFound) {
       improve_packing(std::move(*search.packing));
-    } else if (search.end == SearchEnd::kRefuted) {
+    } else if (search.end == PackingEnd::kRefuted) {
       improve_bound(refuted_cells_bound(target_cells(), max_nodes));
     }
   }

@@ -129,7 +129,7 @@ StateLayout read_announcements(
 }
 
 Digest digest_plan(
-    const std::vector<std::vector<std::byte>>& announcements, const std::vector<Move>& moves
+    const std::vector<std::vector<std::byte>>& announcements, const std::vector<ByteMove>& moves
 ) {
   DigestBuilder builder;
   for (const std::vector<std::byte>& bytes : announcements) {
@@ -143,9 +143,9 @@ Digest digest_plan(
   return builder.finish();
 }
 
-std::vector<MoeLayer> layers_of(const std::vector<Move>& moves) {
+std::vector<MoeLayer> layers_of(const std::vector<ByteMove>& moves) {
   std::set<MoeLayer> layers;
-  for (const Move& move : moves) {
+  for (const ByteMove& move : moves) {
     layers.insert(move.layer);
   }
   return {layers.begin(), layers.end()};
@@ -171,7 +171,7 @@ class Shuffle {
       : table_(table), target_(target), context_(context), plan_(plan), report_(report) {}
 
   // One transaction. The table changes here and nowhere else, last.
-  void run(const std::vector<Move>& moves, const std::vector<MoeLayer>& layers) {
+  void run(const std::vector<ByteMove>& moves, const std::vector<MoeLayer>& layers) {
     const RankStreams streams =
         make_streams(moves, context_.transport.control().rank(), context_.options.round_bytes);
     const TransactionOutcome outcome = run_transaction(context_, streams, plan_, layers, report_);
@@ -211,8 +211,8 @@ class Shuffle {
   std::int64_t epoch_before_ = table_.epoch;
 };
 
-void count_planned(const std::vector<Move>& moves, ShuffleReport& report) {
-  for (const Move& move : moves) {
+void count_planned(const std::vector<ByteMove>& moves, ShuffleReport& report) {
+  for (const ByteMove& move : moves) {
     (move.source == move.target ? report.planned_here_bytes : report.planned_bytes) += move.bytes;
   }
 }
@@ -241,7 +241,7 @@ ShuffleReport apply_placement(
     lose_contact(control, options, missing_agreement("telling the placements"));
   }
   const StateLayout layout = read_announcements(announcements, table.placement);
-  const std::vector<Move> moves = make_moves(layout, table.placement, target);
+  const std::vector<ByteMove> moves = make_moves(layout, table.placement, target);
   const Digest plan = digest_plan(announcements, moves);
   const LocalTensors tensors{registry, layout};
   const TransactionContext context{layout, target, registry, tensors, transport, options};
@@ -255,10 +255,11 @@ ShuffleReport apply_placement(
   Shuffle shuffle{table, target, context, plan, report};
   if (options.mode == ShuffleMode::kPerLayer && !layers.empty()) {
     for (const MoeLayer layer : layers) {
-      std::vector<Move> part;
-      std::copy_if(moves.begin(), moves.end(), std::back_inserter(part), [layer](const Move& move) {
-        return move.layer == layer;
-      });
+      std::vector<ByteMove> part;
+      std::copy_if(
+          moves.begin(), moves.end(), std::back_inserter(part),
+          [layer](const ByteMove& move) { return move.layer == layer; }
+      );
       shuffle.run(part, {layer});
     }
   } else {

@@ -18,10 +18,10 @@ class LocalTensors {
   // Where bytes [begin, …) of the tensor lie; the caller's move lies within one range.
   [[nodiscard]] std::byte* address(MoeLayer layer, KindId kind, SlotId slot, std::int64_t begin)
       const;
-  [[nodiscard]] const std::byte* source_of(const Move& move) const {
+  [[nodiscard]] const std::byte* source_of(const ByteMove& move) const {
     return address(move.layer, move.kind, move.from_slot, move.begin);
   }
-  [[nodiscard]] std::byte* target_of(const Move& move) const {
+  [[nodiscard]] std::byte* target_of(const ByteMove& move) const {
     return address(move.layer, move.kind, move.to_slot, move.begin);
   }
 

@@ -39,13 +39,13 @@ std::string describe(const TargetTensor& tensor, const StateLayout& layout) {
 }  // namespace
 
 std::string find_moves_fault(
-    std::span<const Move> moves,
+    std::span<const ByteMove> moves,
     const StateLayout& layout,
     const Placement& old_placement,
     const Placement& new_placement
 ) {
   std::map<TargetTensor, std::vector<Interval>> arriving;
-  for (const Move& move : moves) {
+  for (const ByteMove& move : moves) {
     const TargetTensor tensor{move.target, move.layer, move.kind, move.to_slot};
     const Interval interval{move.begin, move.begin + move.bytes};
     if (!is_owned(layout.owners(move.layer, move.kind, move.from_slot), move.source, interval) ||

@@ -9,7 +9,7 @@
 namespace routepack {
 namespace {
 
-void append(PairStream& stream, const Move& move) {
+void append(PairStream& stream, const ByteMove& move) {
   stream.moves.push_back(StreamMove{move, stream.bytes});
   stream.bytes = checked_add(
       stream.bytes, round_up(move.bytes, kSliceAlignment), "bytes of a stream between two ranks"
@@ -29,14 +29,16 @@ std::int64_t PairStream::payload_of(std::int64_t round, std::int64_t round_bytes
   return std::clamp<std::int64_t>(bytes - round * round_bytes, 0, round_bytes);
 }
 
-RankStreams make_streams(std::span<const Move> moves, std::int32_t rank, std::int64_t round_bytes) {
+RankStreams make_streams(
+    std::span<const ByteMove> moves, std::int32_t rank, std::int64_t round_bytes
+) {
   RankStreams streams;
   streams.round_bytes = round_up(round_bytes, kSliceAlignment);
   streams.here.peer = rank;
   std::int64_t longest = 0;
   std::int64_t pair_bytes = 0;
   for (std::size_t n = 0; n < moves.size(); ++n) {
-    const Move& move = moves[n];
+    const ByteMove& move = moves[n];
     const bool continues =
         n > 0 && moves[n - 1].source == move.source && moves[n - 1].target == move.target;
     pair_bytes = continues ? pair_bytes : 0;

@@ -13,7 +13,7 @@ namespace routepack {
 
 // A move's place in its stream: [offset, offset + bytes), offset a multiple of 16.
 struct StreamMove {
-  Move move;
+  ByteMove move;
   std::int64_t offset = 0;
 };
 
@@ -40,7 +40,7 @@ struct RankStreams {
 
 // `moves` as from make_moves; round_bytes is rounded up to a multiple of 16.
 [[nodiscard]] RankStreams make_streams(
-    std::span<const Move> moves, std::int32_t rank, std::int64_t round_bytes
+    std::span<const ByteMove> moves, std::int32_t rank, std::int64_t round_bytes
 );
 
 // The moves that overlap bytes [begin, end) of a stream.

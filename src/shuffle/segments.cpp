@@ -127,18 +127,18 @@ bool layer_has_tensors(const StateLayout& layout, MoeLayer layer) {
 }
 
 // Stable, by one of the rank fields: a pass of a radix sort.
-std::vector<Move> sort_by_rank(
-    const std::vector<Move>& moves, int num_ranks, std::int32_t Move::*rank
+std::vector<ByteMove> sort_by_rank(
+    const std::vector<ByteMove>& moves, int num_ranks, std::int32_t ByteMove::*rank
 ) {
   std::vector<std::size_t> next(static_cast<std::size_t>(num_ranks) + 1, 0);
-  for (const Move& move : moves) {
+  for (const ByteMove& move : moves) {
     ++next[static_cast<std::size_t>(move.*rank) + 1];
   }
   for (std::size_t n = 1; n < next.size(); ++n) {
     next[n] += next[n - 1];
   }
-  std::vector<Move> sorted(moves.size());
-  for (const Move& move : moves) {
+  std::vector<ByteMove> sorted(moves.size());
+  for (const ByteMove& move : moves) {
     sorted[next[static_cast<std::size_t>(move.*rank)]++] = move;
   }
   return sorted;
@@ -150,7 +150,7 @@ void append_expert(
     SlotId from,
     SlotId to,
     std::vector<SourcedPiece>& pieces,
-    std::vector<Move>& moves
+    std::vector<ByteMove>& moves
 ) {
   for (const KindId kind : ids<KindId>(layout.kinds.size())) {
     if (layout.bytes_of(layer, kind) == 0) {
@@ -162,7 +162,7 @@ void append_expert(
         pieces
     );
     for (const SourcedPiece& piece : pieces) {
-      moves.push_back(Move{
+      moves.push_back(ByteMove{
           piece.source, piece.target, layer, kind, from, to, piece.begin, piece.end - piece.begin});
     }
   }
@@ -180,10 +180,10 @@ std::vector<SourcedPiece> intersect_owners(
   return pieces;
 }
 
-std::vector<Move> make_moves(
+std::vector<ByteMove> make_moves(
     const StateLayout& layout, const Placement& old_placement, const Placement& new_placement
 ) {
-  std::vector<Move> moves;
+  std::vector<ByteMove> moves;
   std::vector<SourcedPiece> pieces;
   for (const MoeLayer layer : ids<MoeLayer>(layout.num_layers)) {
     const LayerPlacement& before = old_placement.layers[layer];
@@ -198,8 +198,8 @@ std::vector<Move> make_moves(
       }
     }
   }
-  moves = sort_by_rank(moves, layout.num_ranks(), &Move::source);
-  moves = sort_by_rank(moves, layout.num_ranks(), &Move::target);
+  moves = sort_by_rank(moves, layout.num_ranks(), &ByteMove::source);
+  moves = sort_by_rank(moves, layout.num_ranks(), &ByteMove::target);
   RP_ASSERT(
       heavy, find_moves_fault(moves, layout, old_placement, new_placement).empty(), "{}",
       find_moves_fault(moves, layout, old_placement, new_placement)

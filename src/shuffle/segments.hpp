@@ -15,7 +15,7 @@ namespace routepack {
 
 // Bytes [begin, begin + bytes) of the logical tensor (layer, kind) of the expert that leaves
 // from_slot for to_slot. Within one range of the source's and one of the target's registry.
-struct Move {
+struct ByteMove {
   std::int32_t source = 0;  // rank
   std::int32_t target = 0;  // rank; may be the source
   MoeLayer layer;
@@ -24,9 +24,9 @@ struct Move {
   SlotId to_slot;
   std::int64_t begin = 0;
   std::int64_t bytes = 0;
-  bool operator==(const Move&) const = default;
+  bool operator==(const ByteMove&) const = default;
 };
-static_assert(sizeof(Move) == 40);  // no padding: its bytes are digested
+static_assert(sizeof(ByteMove) == 40);  // no padding: its bytes are digested
 
 // A piece of a target's range and the rank that supplies it.
 struct SourcedPiece {
@@ -49,14 +49,14 @@ struct SourcedPiece {
 
 // All moves, by (target, source, layer, expert, kind, begin). Experts that keep their slot have
 // none. Throws STATE_INCOMPLETE for a layer with moved experts of which nothing is registered.
-[[nodiscard]] std::vector<Move> make_moves(
+[[nodiscard]] std::vector<ByteMove> make_moves(
     const StateLayout& layout, const Placement& old_placement, const Placement& new_placement
 );
 
 // What is wrong with a list of moves: a byte of a changed slot that arrives not at all or twice,
 // or from a rank that does not hold it. Empty when nothing is. Slow: an oracle.
 [[nodiscard]] std::string find_moves_fault(
-    std::span<const Move> moves,
+    std::span<const ByteMove> moves,
     const StateLayout& layout,
     const Placement& old_placement,
     const Placement& new_placement

@@ -121,7 +121,7 @@ std::string Transaction::tensor_in(const PairStream& stream, std::int64_t round)
   const std::int64_t begin = round * streams_.round_bytes;
   const std::span<const StreamMove> moves =
       moves_between(stream, begin, begin + stream.payload_of(round, streams_.round_bytes));
-  const Move& first = moves.front().move;
+  const ByteMove& first = moves.front().move;
   const LayerPlacement& slots = context_.target.layers[first.layer];
   const auto expert = std::find(slots.begin(), slots.end(), first.to_slot) - slots.begin();
   const std::string others =

@@ -17,12 +17,18 @@ namespace {
 // 16 experts, 3 per token, 5 MoE layers after a dense one.
 SynthOptions small_options() {
   SynthOptions options;
-  options.model = parse_preset(
-      "small",
-      "layers = 6\ndense_layers = 1\ndense_ffn = 7\nhidden = 10\nexperts = 16\ntop_k = 3\n"
-      "expert_ffn = 5\ncontext_tokens = 4096\nattention = full\n"
-      "[full]\nheads = 2\nkv_heads = 1\nqk_dim = 3\nv_dim = 3\n"
-  );
+  options.model = {
+      .name = "small",
+      .layers = 6,
+      .dense_layers = 1,
+      .dense_ffn = 7,
+      .hidden = 10,
+      .experts = 16,
+      .top_k = 3,
+      .expert_ffn = 5,
+      .context_tokens = 4096,
+      .shapes = {{.heads = 2, .kv_heads = 1, .qk_dim = 3, .v_dim = 3}},
+      .shape_of_layer = std::vector<int>(6, 0)};
   options.num_prompts = 12;
   options.rollouts = 4;
   options.length_median = 300.0;

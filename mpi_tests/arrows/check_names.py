@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Fails when two types of one full name are defined in different files.
+
+usage: check_names.py PROJECT_ROOT
+Two such types break the one-definition rule as soon as they meet in a program, and neither compiler nor
+linker has to say so. Looks at the public headers, src/ and mpi_tests/; a type in an unnamed namespace
+is a file's own.
+"""
+import collections
+import os
+import re
+import sys
+
+FOLDERS = ("include", "src", "mpi_tests")
+SOURCES = (".hpp", ".cpp", ".h", ".cu", ".cuh")
+# What has no braces that matter: comments, raw strings, strings, characters.
+OPAQUE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\])+'",
+    re.DOTALL,
+)
+NAMESPACE = re.compile(r"\bnamespace\s*([\w:]*)\s*$")
+TYPE = re.compile(r"\b(?:struct|class|union|enum)\s+(?:class\s+|struct\s+)?(?:alignas\([^)]*\)\s*)?"
+                  r"(?:\[\[\w+\]\]\s*)?([\w:]*\w)\s*(?:final\s*)?(?::(?!:)[^{}]*)?$")
+
+
+def types_of(text):
+    """-> full names of the types that `text` defines outside of functions, types and unnamed namespaces"""
+    text = OPAQUE.sub(" ", text)
+    found, scopes, begin = [], [], 0
+    for brace in re.finditer(r"[{};]", text):
+        head, begin = text[begin:brace.start()], brace.end()
+        if brace.group() == "}":
+            if scopes:
+                scopes.pop()
+        elif brace.group() == "{":
+            namespace, definition = NAMESPACE.search(head), TYPE.search(head)
+            if namespace:
+                scopes.append(namespace.group(1))
+                continue
+            if definition and all(scopes):
+                found.append("::".join(scopes + [definition.group(1)]))
+            scopes.append("")  # nothing in here, nor in an unnamed namespace, is of interest
+    return found
+
+
+def check(root):
+    """-> (number of types, faults)"""
+    files = collections.defaultdict(list)
+    for top in FOLDERS:
+        for folder, _, names in sorted(os.walk(os.path.join(root, top))):
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                if name.endswith(SOURCES):
+                    with open(path, encoding="utf-8") as source:
+                        for full_name in types_of(source.read()):
+                            files[full_name].append(os.path.relpath(path, root))
+    faults = [f"{name} is defined in {' and '.join(paths)}" for name, paths in sorted(files.items()) if len(paths) > 1]
+    return len(files), faults
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    count, faults = check(sys.argv[1])
+    if count == 0:
+        sys.exit(f"no types under {sys.argv[1]}")
+    for fault in faults:
+        print(fault)
+    print(f"{count} types, {len(faults)} names that are used twice")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

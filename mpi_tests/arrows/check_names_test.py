@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""check_names.py must find every type that can meet another one, and no other."""
+import os
+import tempfile
+import unittest
+
+import check_names
+
+
+def faults_of(files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as source:
+                source.write(text)
+        return check_names.check(root)[1]
+
+
+def inside(text, namespace="routepack"):
+    return f"namespace {namespace} {{\n{text}\n}}  // namespace {namespace}\n"
+
+
+class CheckNames(unittest.TestCase):
+    def test_types_are_found_with_their_full_names(self):
+        text = inside(
+            "struct A { struct B { int c[2]{1, 2}; }; };\nclass C final : public A {};\nenum class D : int { kOne };\n"
+            "template <class T>\nunion alignas(16) E { T e; };\nstruct A::F { int f; };\nstruct Declared;\n"
+            "void f() { struct Local {}; }\nstruct G* g(const struct H& h) { return nullptr; }\n"
+            "// struct Comment {\nconst char* text = \"struct Text {\";\nconst char* raw = R\"(struct Raw {)\";\n"
+            "constexpr int kMany = 1'000'000;\nconstexpr char kBrace = '{';\nstruct Last {};"
+        )
+        names = check_names.types_of(text)
+        self.assertEqual(names, ["routepack::" + name for name in ("A", "C", "D", "E", "A::F", "Last")])
+
+    def test_two_types_of_one_name_are_a_fault(self):
+        first, second = inside("struct Move { int a; };"), inside("enum class Move { kA };")
+        faults = faults_of({"src/a/a.hpp": first, "src/b/b.hpp": second})
+        self.assertEqual(faults, ["routepack::Move is defined in src/a/a.hpp and src/b/b.hpp"])
+        self.assertEqual(len(faults_of({"include/routepack/a.hpp": first, "mpi_tests/b_test.cpp": second})), 1)
+        self.assertEqual(len(faults_of({"src/a/a.cpp": first + second})), 1)
+
+    def test_other_scopes_are_other_names(self):
+        first = inside("struct Move { int a; };")
+        for other in (
+            inside("namespace {\nstruct Move {};\n}"),
+            inside("struct Move {};", "routepack::testing"),
+            inside("class Game { struct Move {}; };"),
+            inside("struct Move;\nstruct Move f();"),
+        ):
+            self.assertEqual(faults_of({"src/a/a.hpp": first, "src/b/b.hpp": other}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
