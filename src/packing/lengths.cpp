@@ -72,7 +72,7 @@ PaddedLengths pad_lengths(
   RP_CHECK(
       too_long.empty(), ErrorCode::kSampleExceedsCap,
       "{} of {} samples are longer than the capacity of {} tokens once padded to a multiple of {} "
-      "(the first has {}): {}; --oversize own-row gives each a cell of its own",
+      "(the first has {}; --oversize own-row gives each a cell of its own): {}",
       too_long.size(), lengths.size(), capacity_tokens, pad_multiple, lengths[too_long.front()],
       name_samples(too_long)
   );
