@@ -11,7 +11,7 @@ Open MPI, Boost.Program_options, fmt, nlohmann-json, Random123, xxHash, GoogleTe
 Does nothing where everything is there. Needs root or sudo, but only if something is missing.
 
   --check      only say what is missing; exit status 1 if something is
-  --developer  also what continuous integration uses: clang, clang-format, ccache, NumPy
+  --developer  also what continuous integration uses: clang and its runtime libraries, clang-format, ccache, NumPy
   --help       this text
 TXT
 }
@@ -23,10 +23,14 @@ packages=(
   libboost-program-options-dev libfmt-dev nlohmann-json3-dev librandom123-dev libxxhash-dev
   libgtest-dev libgmock-dev python3
 )
+where_known=() # not every distribution has these
 for argument in "$@"; do
   case $argument in
     --check) check_only=1 ;;
-    --developer) packages+=(clang libomp-dev clang-format ccache python3-numpy) ;;
+    --developer)
+      packages+=(clang libomp-dev clang-format ccache python3-numpy)
+      where_known+=(libclang-rt-dev) # sanitizers and libFuzzer; older distributions ship them with clang
+      ;;
     --help | -h) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -45,11 +49,18 @@ fi
 
 command -v ip >/dev/null || echo "==> optional: there is no ip here (package iproute2); launch/multinode_test.sh needs it"
 
-missing=()
-for package in "${packages[@]}"; do
-  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [[ $status == installed ]] || missing+=("$package")
-done
+is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+find_missing() {
+  local package
+  missing=()
+  for package in "${packages[@]}"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  for package in "${where_known[@]}"; do
+    is_installed "$package" || ! apt-cache show "$package" >/dev/null 2>&1 || missing+=("$package")
+  done
+}
+find_missing
 if ((${#missing[@]} == 0)); then
   echo "==> all ${#packages[@]} packages are installed"
   exit 0
@@ -68,4 +79,5 @@ else
 fi
 echo "==> installing them with apt-get"
 "${as_root[@]}" apt-get update -qq
+find_missing # now that apt knows what there is
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fails when two types of one full name are defined in different files.
+"""Fails when two types of one full name are defined in different files, or a public header leaks a name.
 
 usage: check_names.py PROJECT_ROOT
 Two such types break the one-definition rule as soon as they meet in a program, and neither compiler nor
 linker has to say so. Looks at the public headers, src/ and mpi_tests/; a type in an unnamed namespace
-is a file's own.
+is a file's own. Public headers keep what they declare in the namespace routepack, open no other one to
+their users, and define no macro but RP_… or ROUTEPACK_….
 """
 import collections
 import os
@@ -43,8 +44,27 @@ def types_of(text):
     return found
 
 
+def leaks_of(text):
+    """-> what a public header gives its users outside of the namespace routepack"""
+    text = OPAQUE.sub(" ", text).replace("\\\n", " ")
+    macros = re.findall(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE)
+    leaks = [f"the macro {macro}" for macro in macros if not macro.startswith(("RP_", "ROUTEPACK_"))]
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    leaks += [f"using namespace {name}" for name in re.findall(r"\busing\s+namespace\s+([\w:]+)", text)]
+    begin, depth, outside = 0, 0, ""
+    for brace in re.finditer(r"[{}]", text):
+        if depth == 0:
+            outside += re.sub(r"\bnamespace\s+routepack(::\w+)*\s*$", "", text[begin:brace.start()])
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            begin = brace.end()
+    outside = " ".join((outside + text[begin:]).split())
+    return leaks + ([f'"{outside}" outside of the namespace routepack'] if outside else [])
+
+
 def check(root):
     """-> (number of types, faults)"""
+    faults = []
     files = collections.defaultdict(list)
     for top in FOLDERS:
         for folder, _, names in sorted(os.walk(os.path.join(root, top))):
@@ -52,9 +72,13 @@ def check(root):
                 path = os.path.join(folder, name)
                 if name.endswith(SOURCES):
                     with open(path, encoding="utf-8") as source:
-                        for full_name in types_of(source.read()):
-                            files[full_name].append(os.path.relpath(path, root))
-    faults = [f"{name} is defined in {' and '.join(paths)}" for name, paths in sorted(files.items()) if len(paths) > 1]
+                        text = source.read()
+                    short_path = os.path.relpath(path, root)
+                    for full_name in types_of(text):
+                        files[full_name].append(short_path)
+                    if top == "include":
+                        faults += [f"{short_path} leaks {leak}" for leak in leaks_of(text)]
+    faults += [f"{name} is defined in {' and '.join(paths)}" for name, paths in sorted(files.items()) if len(paths) > 1]
     return len(files), faults
 
 
@@ -66,7 +90,7 @@ def main():
         sys.exit(f"no types under {sys.argv[1]}")
     for fault in faults:
         print(fault)
-    print(f"{count} types, {len(faults)} names that are used twice")
+    print(f"{count} types, {len(faults)} names that are used twice or leak")
     sys.exit(1 if faults else 0)
 
 

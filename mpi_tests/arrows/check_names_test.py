@@ -49,6 +49,24 @@ class CheckNames(unittest.TestCase):
         ):
             self.assertEqual(faults_of({"src/a/a.hpp": first, "src/b/b.hpp": other}), [])
 
+    def test_public_headers_leak_nothing(self):
+        header = "#pragma once\n#include <vector>\n#define RP_A(x) \\\n  do { x; } while (false)\n"
+        clean = header + inside("namespace detail {\nint f();\n}\nstruct A {\n  int a{1};\n};") + "// }\n"
+        self.assertEqual(check_names.leaks_of(clean), [])
+        self.assertEqual(check_names.leaks_of(inside("int a;", "routepack::detail")), [])
+        for text, leak in (
+            ("# define MAX(a) a\n" + clean, "the macro MAX"),
+            (inside("using namespace std;"), "using namespace std"),
+            (clean + "int f();\n", '"int f();" outside of the namespace routepack'),
+            (clean + "struct B { int b; };\n", '"struct B ;" outside of the namespace routepack'),
+            (inside("int a;", "other"), '"namespace other" outside of the namespace routepack'),
+        ):
+            self.assertEqual(check_names.leaks_of(text), [leak])
+        self.assertEqual(
+            faults_of({"include/routepack/a.hpp": "#define A 1\n", "src/a/a.hpp": "#define B 1\n"}),
+            ["include/routepack/a.hpp leaks the macro A"],
+        )
+
 
 if __name__ == "__main__":
     unittest.main()
