@@ -24,6 +24,7 @@ struct SearchProgress {
   double seconds = 0.0;  // since make_plan was called
 };
 
+// What its functions throw is dropped.
 struct PlanObserver {
   std::function<void(const SearchProgress&)> progress;  // may be empty; called on the root only
   std::function<void(const std::string& line)> log;     // one line a phase; root only
@@ -32,7 +33,9 @@ struct PlanObserver {
 // Collective: every rank of `comm` passes its slice of the window and equal options, and gets the
 // same plan. The plan is checked before it is returned and depends on the window, the options and
 // the seed alone, unless a time limit ended the search (plan.time_limited()).
-// Throws Error, the same on every rank.
+// Throws Error, the same on every rank: INPUT_DISAGREEMENT, naming the option and two ranks, where
+// ranks pass different options or windows; NUMBER_OUT_OF_RANGE and USAGE for what no plan can be
+// made from.
 [[nodiscard]] Plan make_plan(
     const WindowSlice& slice,
     const PlanOptions& options,

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <vector>
 
 #include "io/mapped_file.hpp"
 #include "io/npy.hpp"
@@ -21,18 +23,21 @@ struct Outcome {
   std::string err;
 };
 
-// `num_ranks` 0: without mpirun.
-Outcome run(const std::string& arguments, int num_ranks = 0) {
+Outcome run_command(const std::string& command) {
   const TempFolder folder;
-  const std::string launcher =
-      num_ranks > 0 ? std::string(ROUTEPACK_MPIEXEC) + " -n " + std::to_string(num_ranks) + " "
-                    : "";
-  const std::string command = launcher + ROUTEPACK_PROGRAM + " " + arguments + " >" +
-                              folder.file("out") + " 2>" + folder.file("err");
-  const int status = std::system(command.c_str());
+  const int status =
+      std::system((command + " >" + folder.file("out") + " 2>" + folder.file("err")).c_str());
   return {
       WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder.file("out")),
       read_file(folder.file("err"))};
+}
+
+// `num_ranks` 0: without mpirun.
+Outcome run(const std::string& arguments, int num_ranks = 0) {
+  const std::string launcher =
+      num_ranks > 0 ? std::string(ROUTEPACK_MPIEXEC) + " -n " + std::to_string(num_ranks) + " "
+                    : "";
+  return run_command(launcher + ROUTEPACK_PROGRAM + " " + arguments);
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -86,6 +91,122 @@ TEST(Program, FailsWhereStandardOutputIsFull) {
   EXPECT_EQ(
       count_of(read_file(folder.file("err")), "[FILE_MALFORMED] cannot write standard output"), 1U
   );
+}
+
+// One program a rank, each with its own arguments.
+Outcome run_apart(const std::vector<std::string>& arguments_of_rank) {
+  std::string line;
+  for (const std::string& arguments : arguments_of_rank) {
+    line += (line.empty() ? "" : " : ") + ("-n 1 " ROUTEPACK_PROGRAM " " + arguments);
+  }
+  return run_command(std::string(ROUTEPACK_MPIEXEC) + " " + line);
+}
+
+TEST(Program, RanksWithOtherWordsEndWithAnError) {
+  const std::string sizes = "shuffle-check --ep 2 --layers 1 --experts 4 --hidden 4 --ffn 4";
+  const auto expect_refused = [](const std::vector<std::string>& words, const std::string& text) {
+    SCOPED_TRACE(text);
+    expect_error_line(run_apart(words), 2, text);
+  };
+  const std::string start = "[INPUT_DISAGREEMENT] ";
+  for (const std::string other : {"dance", "place", "--help", "--version"}) {
+    expect_refused(
+        {sizes, other}, start + "the command is shuffle-check on rank 0 and " + other + " on rank 1"
+    );
+  }
+  expect_refused({sizes, ""}, start + "the command is shuffle-check on rank 0 and not given");
+  expect_refused({"", sizes}, start + "the command is not given on rank 0 and shuffle-check");
+  expect_refused({"dance", "dance"}, "[USAGE] there is no command 'dance'");
+  expect_refused({sizes, sizes + " --nope"}, "[USAGE] shuffle-check: unrecognised option");
+  expect_refused(
+      {sizes, sizes + " --seed 2"}, start + "option seed is 1 on rank 0 and 2 on rank 1"
+  );
+  expect_refused(
+      {sizes, sizes + " --per-layer"}, start + "option per-layer is not given on rank 0 and given"
+  );
+  expect_refused(
+      {sizes + " --help", "shuffle-check --version"}, start + "option help is given on rank 0 and "
+  );
+}
+
+TEST(Program, OptionsOfConfigurationFilesMustAgreeToo) {
+  const TempFolder folder;
+  testing::write_file(folder.file("one.cfg"), "seed = 3\nmoved-fraction = 0.5\n");
+  testing::write_file(folder.file("other.cfg"), "seed = 4\n");
+  const std::string sizes =
+      "shuffle-check --ep 2 --layers 1 --experts 4 --hidden 4 --ffn 4 --quiet";
+  expect_error_line(
+      run_apart(
+          {sizes + " --config " + folder.file("one.cfg"),
+           sizes + " --config " + folder.file("other.cfg")}
+      ),
+      2, "[INPUT_DISAGREEMENT] option seed is 3 on rank 0 and 4 on rank 1"
+  );
+  // However it is spelled, and whatever a rank does alone.
+  const Outcome same = run_apart(
+      {sizes + " --config " + folder.file("one.cfg"),
+       "shuffle-check --ep=2 --layers 1 --experts 4 --hidden 4 --ffn 4 --seed 3 --moved-fraction "
+       "5e-1 --verbose"}
+  );
+  EXPECT_EQ(same.status, 0) << same.err;
+}
+
+// The same path leads to another file on each node.
+TEST(Program, FilesOfEachRankMustAgree) {
+  const TempFolder folder;
+  for (const char* node : {"a", "b"}) {
+    std::filesystem::create_directory(folder.file(node));
+    write_npy(
+        folder.file(node) + std::string("/demand.npy"),
+        std::span<const std::int64_t>(std::vector<std::int64_t>{3, 1, 4, node[0] == 'a' ? 1 : 2}),
+        {1, 4}
+    );
+  }
+  testing::write_file(folder.file("a/now.json"), R"({"placement": [[0, 1, 2, 3]]})");
+  testing::write_file(folder.file("b/now.json"), R"({"placement": [[3, 1, 2, 0]]})");
+  const auto place = [&](const std::string& demand, const std::string& now) {
+    return "place " + folder.file(demand) + "/demand.npy --ep 2 --current-placement " +
+           folder.file(now) + "/now.json";
+  };
+  expect_error_line(
+      run_apart({place("a", "a"), place("b", "a")}), 2,
+      "[INPUT_DISAGREEMENT] the demand: entry 3 is 1 on rank 0 and 2 on rank 1"
+  );
+  expect_error_line(
+      run_apart({place("a", "a"), place("a", "b")}), 2,
+      "[INPUT_DISAGREEMENT] the current placement is one with digest"
+  );
+  std::filesystem::copy_file(folder.file("a/demand.npy"), folder.file("copy.npy"));
+  const Outcome copies = run_apart(
+      {place("a", "a"), "place " + folder.file("copy.npy") + " --ep 2 --current-placement " +
+                            folder.file("a/now.json") + " --out " + folder.file("p.json")}
+  );
+  EXPECT_EQ(copies.status, 0) << copies.err;
+}
+
+// As in a container, whose /dev/shm has 64 MB: this has 9, and the window needs more.
+TEST(Program, PlansWhereSharedMemoryIsSmall) {
+  if (std::system("unshare -m true 2>/dev/null") != 0) {
+    GTEST_SKIP() << "NOT CHECKED: no mount namespace here";
+  }
+  const TempFolder folder;
+  ASSERT_EQ(
+      run("synth --preset qwen3-30b-a3b --samples 2048 --length-median 60 --out " + folder.file("w")
+      )
+          .status,
+      0
+  );
+  testing::write_file(
+      folder.file("run.sh"), "mount -t tmpfs -o size=9m tmpfs /dev/shm && exec " ROUTEPACK_MPIEXEC
+                             " -n 2 " ROUTEPACK_PROGRAM " plan " +
+                                 folder.file("w") +
+                                 " --dp 64 --ep 64 --capacity 16384 --alpha 1 --beta 1 --sweeps 1 "
+                                 "--chains 1 --quiet --out " +
+                                 folder.file("plan.json")
+  );
+  const Outcome outcome = run_command("timeout 200 unshare -m sh " + folder.file("run.sh"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("plan.json")));
 }
 
 TEST(Program, DemandIsTheSameAtAnyRankCount) {

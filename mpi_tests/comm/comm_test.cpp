@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "base/check.hpp"
@@ -9,6 +11,7 @@
 #include "comm/collectives.hpp"
 #include "comm/node_shared.hpp"
 #include "support/expect_error.hpp"
+#include "support/temp_folder.hpp"
 
 namespace routepack {
 namespace {
@@ -17,6 +20,19 @@ using testing::expect_error;
 
 class Comm : public ::testing::Test {
  protected:
+  // Rank 0's temporary folder, which lives as long as the test.
+  std::string broadcast_folder() {
+    std::vector<char> path;
+    if (comm_.is_root()) {
+      folder_.emplace();
+      path.assign(folder_->path().begin(), folder_->path().end());
+    }
+    path = broadcast(std::move(path), 0, comm_);
+    return {path.begin(), path.end()};
+  }
+  void TearDown() override { barrier(comm_); }
+
+  std::optional<testing::TempFolder> folder_;
   Communicator comm_{MPI_COMM_WORLD};
   std::int64_t rank_ = comm_.mpi_rank();
   std::int64_t ranks_ = comm_.num_mpi_ranks();
@@ -98,30 +114,72 @@ TEST_F(Comm, AnyExceptionBecomesAnAgreedError) {
 }
 
 TEST_F(Comm, DisagreementIsSeenByEveryRank) {
-  agree_same(Digest{1, 2}, "plan", comm_);
-  bool thrown = false;
-  try {
-    agree_same(Digest{1, static_cast<std::uint64_t>(rank_)}, "plan", comm_);
-  } catch (const Error& error) {
-    thrown = error.code() == ErrorCode::kPlanDisagreement;
+  agree_same("12", "plan", comm_);
+  if (ranks_ == 1) {
+    return;
   }
-  EXPECT_EQ(thrown, ranks_ > 1);
+  const std::string mine = rank_ + 1 == ranks_ ? "34" : "12";
+  expect_error(
+      ErrorCode::kPlanDisagreement,
+      fmt::format("plan: rank 0 holds 12, rank {} holds 34", ranks_ - 1),
+      [&] { agree_same(mine, "plan", comm_); }
+  );
 }
 
 TEST_F(Comm, ThisMachineIsOneNode) { EXPECT_EQ(count_nodes(comm_), 1); }
 
+// What a rank wrote is seen by the ranks that share it, and by no other.
+void expect_common_memory(
+    const NodeSharedArray<std::int32_t>& shared, bool is_shared, const Communicator& node
+) {
+  const std::span<std::int32_t> values = shared.span();
+  ASSERT_EQ(shared.is_shared(), is_shared);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % 64, 0U);
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 0);
+  NodeSharedBytes::synchronize(node);
+  values[static_cast<std::size_t>(node.mpi_rank())] = node.mpi_rank() + 1;
+  NodeSharedBytes::synchronize(node);
+  const int ranks = node.num_mpi_ranks();
+  EXPECT_EQ(
+      std::accumulate(values.begin(), values.end(), 0),
+      is_shared ? ranks * (ranks + 1) / 2 : node.mpi_rank() + 1
+  );
+  NodeSharedBytes::synchronize(node);
+}
+
 TEST_F(Comm, NodeSharedArrayHasOneCopy) {
   const Communicator node = comm_.split_by_node();
   const NodeSharedArray<std::int32_t> shared(static_cast<std::size_t>(node.num_mpi_ranks()), node);
-  const std::span<std::int32_t> values = shared.span();
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values.data()) % 64, 0U);
-  values[static_cast<std::size_t>(node.mpi_rank())] = node.mpi_rank() + 1;
-  shared.synchronize(node);
-  EXPECT_EQ(
-      std::accumulate(values.begin(), values.end(), 0),
-      node.num_mpi_ranks() * (node.num_mpi_ranks() + 1) / 2
+  expect_common_memory(shared, true, node);
+  const NodeSharedBytes nothing(0, node);
+  EXPECT_EQ(nothing.size(), 0U);
+}
+
+// A place that does not work leads to the next one, and the last resort is a copy a rank.
+TEST_F(Comm, NodeSharedArrayFallsBackWithoutWaiting) {
+  const Communicator node = comm_.split_by_node();
+  const auto size = static_cast<std::size_t>(node.num_mpi_ranks());
+  const std::string folder = broadcast_folder();
+  for (const SharedPlaces& places :
+       {SharedPlaces{"/no/such/folder", folder}, SharedPlaces{"/proc", "/no/such/folder", ""}}) {
+    expect_common_memory(NodeSharedArray<std::int32_t>(size, node, places), true, node);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));  // the name is gone as soon as all have it
+  const bool alone = node.num_mpi_ranks() == 1;
+  for (const SharedPlaces& places : {SharedPlaces{"/no/such/folder"}, SharedPlaces{}}) {
+    expect_common_memory(NodeSharedArray<std::int32_t>(size, node, places), alone, node);
+  }
+}
+
+// Ranks in containers: the same path leads each of them elsewhere.
+TEST_F(Comm, NodeSharedArrayIsNotMappedFromAnotherFile) {
+  const Communicator node = comm_.split_by_node();
+  const testing::TempFolder mine;
+  const testing::WorkingFolder there(mine.path());
+  const NodeSharedArray<std::int32_t> shared(
+      static_cast<std::size_t>(node.num_mpi_ranks()), node, {"."}
   );
-  shared.synchronize(node);
+  expect_common_memory(shared, node.num_mpi_ranks() == 1, node);
 }
 
 TEST_F(Comm, NodeSharedBytesRefuseWhatNoNodeHas) {

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "comm/collectives.hpp"
 #include "demand/load_window.hpp"
@@ -250,6 +253,43 @@ TEST_F(DemandTest, ProjectionGathersOverNodes) {
   const Placement placement = mixed_placement(3, 12, 2);
   const ProjectedDemand projected = project_demand(slice, placement, node, comm_);
   expect_projected(projected.view(), made.demand, placement, false);
+}
+
+// While it lives, no file of this process can grow: no rank gets common memory.
+class NoRoomInFiles {
+ public:
+  NoRoomInFiles() : before_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    const rlimit none{0, limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoRoomInFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    ::signal(SIGXFSZ, before_);
+  }
+  NoRoomInFiles(const NoRoomInFiles&) = delete;
+  NoRoomInFiles& operator=(const NoRoomInFiles&) = delete;
+
+ private:
+  rlimit limit_{};
+  sighandler_t before_;
+};
+
+// A copy a rank, also where only one of the nodes has no common memory.
+TEST_F(DemandTest, ProjectionNeedsNoCommonMemory) {
+  const RandomWindow made = random_window();
+  const WindowSlice slice = load_window(folder_.write(made.window), comm_);
+  const Placement placement = mixed_placement(3, 12, 2);
+  for (const bool on_all_nodes : {true, false}) {
+    const int pretended_node = comm_.mpi_rank() / 2;
+    const Communicator node = on_all_nodes ? comm_.split_by_node() : comm_.split(pretended_node);
+    std::optional<NoRoomInFiles> no_room;
+    if (on_all_nodes || pretended_node == 0) {
+      no_room.emplace();
+    }
+    const ProjectedDemand projected = project_demand(slice, placement, node, comm_);
+    expect_projected(projected.view(), made.demand, placement, false);
+  }
 }
 
 TEST_F(DemandTest, OneLargeElementAnywhereMakesAllRanksWide) {

@@ -1,9 +1,11 @@
 #include "base/log.hpp"
 
-#include <cstdio>
-
 namespace routepack {
 
-void Log::write(std::string_view line) { fmt::print(stderr, "routepack: {}\n", line); }
+void write_unchecked(std::FILE* stream, std::string_view text) noexcept {
+  (void)std::fwrite(text.data(), 1, text.size(), stream);
+  (void)std::fflush(stream);
+  std::clearerr(stream);
+}
 
 }  // namespace routepack

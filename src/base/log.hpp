@@ -1,15 +1,30 @@
-// One line per phase on stderr, key=value, from the process that is told to speak.
+// Lines on stderr. Reporting never fails a run: what a full or closed stream does not take is
+// dropped, and nothing here throws.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace routepack {
 
+void write_unchecked(std::FILE* stream, std::string_view text) noexcept;
+
+// Formats and writes to stderr; line breaks are the caller's.
+template <class... Args>
+void report(fmt::format_string<Args...> text, Args&&... args) noexcept {
+  try {
+    write_unchecked(stderr, fmt::format(text, std::forward<Args>(args)...));
+  } catch (...) {  // no memory for the text, so nothing can be said
+  }
+}
+
 enum class Verbosity { kQuiet, kNormal, kVerbose };
 
+// One line per phase, key=value, from the process that is told to speak.
 class Log {
  public:
   Log() = default;
@@ -29,7 +44,7 @@ class Log {
   }
 
  private:
-  static void write(std::string_view line);
+  static void write(std::string_view line) { report("routepack: {}\n", line); }
   Verbosity verbosity_ = Verbosity::kQuiet;
   bool speaks_ = false;
 };

@@ -49,7 +49,8 @@ Command demand_command() {
            {{.name = "out,o",
              .value_name = "FILE",
              .help = "the int64 array [MoE layers, experts] to write (.npy)",
-             .required = true}}},
+             .required = true,
+             .across_ranks = AcrossRanks::kFree}}},
       run_demand};
 }
 

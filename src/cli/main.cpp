@@ -13,7 +13,9 @@
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
+#include "cli/option_evidence.hpp"
 #include "comm/agreement.hpp"
+#include "comm/inputs.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -46,7 +48,17 @@ void print_once(const std::string& text, const Communicator& comm) {
   }
 }
 
+// The ranks' own words, before anything that only some of them would do.
+std::vector<NamedEvidence> first_words(const std::vector<std::string>& arguments) {
+  std::vector<NamedEvidence> evidence = {{"the program's version", ROUTEPACK_VERSION}};
+  if (!arguments.empty()) {
+    evidence.push_back({"the command", arguments[0]});
+  }
+  return evidence;
+}
+
 void run(const std::vector<std::string>& arguments, const Communicator& comm) {
+  agree_on_inputs(first_words(arguments), comm);
   RP_CHECK(
       !arguments.empty(), ErrorCode::kUsage, "a command is missing; `routepack --help` lists them"
   );
@@ -62,6 +74,7 @@ void run(const std::vector<std::string>& arguments, const Communicator& comm) {
       },
       comm
   );
+  agree_on_inputs(evidence_of(command.spec, values), comm);
   if (values.flag("help") || values.flag("version")) {
     print_once(values.flag("help") ? help_text(command.spec) : version_text(), comm);
     return;

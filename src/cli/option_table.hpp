@@ -12,6 +12,13 @@ namespace routepack::cli {
 
 enum class OptionKind { kFlag, kText, kInteger, kReal };
 
+// What must be equal on all MPI ranks.
+enum class AcrossRanks {
+  kEqual,
+  kGivenOrNot,  // an input's path: each node may have its own copy
+  kFree,        // threads, reports, and the output's path, of which the root's counts
+};
+
 struct Option {
   std::string name = {};  // without dashes; "out,o" adds the short form -o
   OptionKind kind = OptionKind::kText;
@@ -24,6 +31,7 @@ struct Option {
   bool required = false;
   std::vector<std::string> contradicts =
       {};  // options that may not stand beside this one, and the reverse
+  AcrossRanks across_ranks = AcrossRanks::kEqual;
 };
 
 struct CommandSpec {

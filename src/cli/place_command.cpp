@@ -11,11 +11,14 @@
 #include "cli/command.hpp"
 #include "cli/plan_options.hpp"
 #include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
+#include "comm/inputs.hpp"
 #include "io/atomic_file.hpp"
 #include "io/mapped_file.hpp"
 #include "io/npy.hpp"
 #include "io/placement_reader.hpp"
 #include "placement/gather.hpp"
+#include "planner/agree_inputs.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -52,6 +55,19 @@ int threads_of(const OptionValues& values, const Communicator& comm) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / node_ranks);
 }
 
+// The ranks may have read files of their own.
+void agree_on_problem(const PlacementProblem& problem, const Communicator& comm) {
+  agree_on_inputs(
+      {{"the shape of the demand",
+        fmt::format("({}, {})", problem.num_layers, problem.num_experts)}},
+      comm
+  );
+  agree_on_numbers("the demand", "entry", problem.demand, comm);
+  if (problem.current != nullptr) {
+    agree_on_inputs({evidence_of(*problem.current, "the current placement")}, comm);
+  }
+}
+
 void write_text(const std::string& path, const std::string& text) {
   AtomicFile file(path);
   file.write(text);
@@ -82,11 +98,12 @@ void run_place(const OptionValues& values, const Communicator& comm) {
       },
       comm
   );
+  agree_on_problem(problem, comm);
   const PlaceEffort effort{.num_threads = threads_of(values, comm)};
   const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
   const PlacementResult result = place_experts(problem, effort, seed, comm);
   const std::string text = placement_text(result);
-  if (out.empty()) {
+  if (broadcast_value(out.empty(), 0, comm)) {
     if (comm.is_root()) {
       fmt::print("{}", text);
     }
@@ -143,10 +160,12 @@ Command place_command() {
             {.name = "current-placement",
              .value_name = "FILE",
              .help = "where the experts are now: a placement file, or a plan; as few as possible "
-                     "move for the same peaks"},
+                     "move for the same peaks",
+             .across_ranks = AcrossRanks::kGivenOrNot},
             {.name = "out,o",
              .value_name = "FILE",
-             .help = "the placement to write (JSON); standard output where not given"},
+             .help = "the placement to write (JSON); standard output where not given",
+             .across_ranks = AcrossRanks::kFree},
             seed_option(),
             threads_option()}},
       run_place};

@@ -7,10 +7,12 @@
 #include "cli/plan_table.hpp"
 #include "cli/progress.hpp"
 #include "comm/agreement.hpp"
+#include "comm/inputs.hpp"
 #include "demand/load_window.hpp"
 #include "domain/model_cost.hpp"
 #include "io/atomic_file.hpp"
 #include "io/plan_writer.hpp"
+#include "planner/agree_inputs.hpp"
 #include "routepack/planner.hpp"
 
 namespace routepack::cli {
@@ -40,6 +42,7 @@ PlanRequest request_of(const OptionValues& values, bool checks_output) {
 
 void run_plan(const OptionValues& values, const Communicator& comm) {
   PlanRequest request = agree_on([&] { return request_of(values, comm.is_root()); }, comm);
+  agree_on_inputs(evidence_of(request.options), comm);  // the files that options name, too
   const Log log(request.verbosity, comm.is_root());
   const WindowSlice slice = load_window(request.window, comm);
   ProgressPrinter printer(

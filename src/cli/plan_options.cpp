@@ -157,7 +157,8 @@ Option threads_option() {
       .value_name = "N",
       .help = "threads of a rank; the node's cores divided by its ranks where not given",
       .min = 1,
-      .max = 4096};
+      .max = 4096,
+      .across_ranks = AcrossRanks::kFree};
 }
 
 std::vector<Option> search_options() {
@@ -198,7 +199,8 @@ std::vector<Option> migration_options() {
   return {
       {.name = "current-placement",
        .value_name = "FILE",
-       .help = "where the experts live now: a placement file or a plan"},
+       .help = "where the experts live now: a placement file or a plan",
+       .across_ranks = AcrossRanks::kGivenOrNot},
       {.name = "migration-cost-per-expert",
        .kind = OptionKind::kReal,
        .value_name = "X",
@@ -251,7 +253,10 @@ CommandSpec plan_spec() {
     spec.options.insert(spec.options.end(), part.begin(), part.end());
   }
   spec.options.push_back(
-      {.name = "out,o", .value_name = "FILE", .help = "the plan to write (.json)"}
+      {.name = "out,o",
+       .value_name = "FILE",
+       .help = "the plan to write (.json)",
+       .across_ranks = AcrossRanks::kFree}
   );
   return spec;
 }

@@ -2,11 +2,13 @@
 
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/check.hpp"
 #include "comm/collectives.hpp"
+#include "comm/inputs.hpp"
 
 namespace routepack {
 
@@ -27,14 +29,22 @@ void agree_ok(const std::optional<Error>& mine, const Communicator& comm) {
   throw Error(static_cast<ErrorCode>(code), std::string(text.begin(), text.end()));
 }
 
-void agree_same(const Digest& mine, const char* what, const Communicator& comm) {
-  const std::vector<Digest> all = all_gather_value(mine, comm);  // the same list on every rank
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    RP_CHECK(
-        all[rank] == all[0], ErrorCode::kPlanDisagreement, "{}: rank 0 holds {}, rank {} holds {}",
-        what, to_hex(all[0]), rank, to_hex(all[rank])
-    );
+void agree_same(const std::string& mine, const char* what, const Communicator& comm) {
+  const std::optional<int> other = find_other_rank(digest_of(std::as_bytes(std::span(mine))), comm);
+  if (!other) {
+    return;
   }
+  const auto text_of = [&](int rank) {
+    const std::vector<char> text =
+        broadcast(std::vector<char>(mine.begin(), mine.end()), rank, comm);
+    return std::string(text.begin(), text.end());
+  };
+  const std::string at_root = text_of(0);
+  const std::string at_other = text_of(*other);
+  fail(
+      ErrorCode::kPlanDisagreement, "{}: rank 0 holds {}, rank {} holds {}", what, at_root, *other,
+      at_other
+  );
 }
 
 namespace detail {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
-#include "base/digest.hpp"
 #include "comm/communicator.hpp"
 #include "routepack/error.hpp"
 
@@ -14,8 +14,9 @@ namespace routepack {
 // Collective. Throws on every rank the error of the lowest rank that has one.
 void agree_ok(const std::optional<Error>& mine, const Communicator& comm);
 
-// Collective. Throws PLAN_DISAGREEMENT on every rank unless all pass the same digest.
-void agree_same(const Digest& mine, const char* what, const Communicator& comm);
+// Collective. Throws PLAN_DISAGREEMENT on every rank unless all pass the same digest, as hex
+// digits.
+void agree_same(const std::string& mine, const char* what, const Communicator& comm);
 
 namespace detail {
 

@@ -21,9 +21,26 @@ void check_mpi(int code, const char* call) {
   );
 }
 
-Communicator::Communicator(MPI_Comm parent) {
-  RP_MPI(MPI_Comm_dup(parent, &comm_));
-  RP_MPI(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
+MPI_Comm duplicate(MPI_Comm parent) {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  RP_CHECK(
+      initialized != 0 && finalized == 0, ErrorCode::kUsage, "MPI is {}",
+      finalized != 0 ? "finalized" : "not initialized"
+  );
+  RP_CHECK(parent != MPI_COMM_NULL, ErrorCode::kUsage, "the communicator is MPI_COMM_NULL");
+  int joins_groups = 0;
+  RP_MPI(MPI_Comm_test_inter(parent, &joins_groups));
+  RP_CHECK(joins_groups == 0, ErrorCode::kUsage, "the communicator is an inter-communicator");
+  MPI_Comm comm = MPI_COMM_NULL;
+  RP_MPI(MPI_Comm_dup(parent, &comm));
+  RP_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  return comm;
+}
+
+Communicator::Communicator(MPI_Comm parent) : comm_(duplicate(parent)) {
   RP_MPI(MPI_Comm_rank(comm_, &rank_));
   RP_MPI(MPI_Comm_size(comm_, &size_));
 }

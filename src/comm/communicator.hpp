@@ -10,9 +10,13 @@ namespace routepack {
 // Throws TRANSFER_FAILED with the call and MPI's text unless the code is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
+// Collective. A duplicate whose errors are returned, not fatal. Throws USAGE where MPI does not
+// run, for MPI_COMM_NULL and for an inter-communicator.
+[[nodiscard]] MPI_Comm duplicate(MPI_Comm parent);
+
 class Communicator {
  public:
-  // A duplicate, so that our messages never meet the caller's. Errors are returned, not fatal.
+  // A duplicate, so that our messages never meet the caller's.
   explicit Communicator(MPI_Comm parent);
   ~Communicator();
   Communicator(Communicator&& other) noexcept;

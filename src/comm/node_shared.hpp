@@ -1,22 +1,32 @@
-// One copy of an array per node, in an MPI shared-memory window.
+// One copy of an array per node, in memory that its ranks have in common; where they have none, a
+// copy a rank.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "comm/communicator.hpp"
 
 namespace routepack {
 
-// Owns the window. The bytes start as zeros, 64-byte aligned.
+// Where common memory comes from: "" is anonymous memory, which other ranks of the machine open
+// through /proc; anything else a folder for a file that is unlinked as soon as all have opened it.
+// Tried in order. Every step is voted on, so that a folder without room, or ranks in containers
+// that see neither each other's processes nor files, lead to the next place and never to a wait.
+using SharedPlaces = std::vector<std::string>;
+[[nodiscard]] const SharedPlaces& shared_places();  // anonymous memory, then /dev/shm
+
+// Owns the mapping. The bytes start as zeros, 64-byte aligned.
 class NodeSharedBytes {
  public:
-  // Collective over `node` (a communicator of split_by_node). Throws on all of its ranks where one
-  // of them cannot allocate or map: NUMBER_OUT_OF_RANGE above the node's memory, TRANSFER_FAILED
-  // where MPI says no. Ranks of other nodes do not hear of it, and a window that the
-  // others got is not freed, since that takes all of them.
-  NodeSharedBytes(std::size_t bytes, const Communicator& node);
+  // Collective over `node` (a communicator of split_by_node). Throws NUMBER_OUT_OF_RANGE on all of
+  // its ranks where they need more than the node's memory; ranks of other nodes do not hear of it.
+  NodeSharedBytes(
+      std::size_t bytes, const Communicator& node, const SharedPlaces& places = shared_places()
+  );
   ~NodeSharedBytes();
   NodeSharedBytes(NodeSharedBytes&& other) noexcept;
   NodeSharedBytes& operator=(NodeSharedBytes&&) = delete;
@@ -25,25 +35,30 @@ class NodeSharedBytes {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
+  // The same on all ranks of the node. If not, each rank has bytes of its own that no other sees.
+  [[nodiscard]] bool is_shared() const { return is_shared_; }
 
-  // Collective over the node: what any of its ranks wrote before is visible to all after.
-  void synchronize(const Communicator& node) const;
+  // Collective over the ranks that share the bytes: what any of them wrote before is visible to all
+  // after.
+  static void synchronize(const Communicator& sharers);
 
  private:
-  MPI_Win window_ = MPI_WIN_NULL;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  bool is_shared_ = true;
 };
 
 // The same, as elements of T.
 template <class T>
 class NodeSharedArray {
  public:
-  NodeSharedArray(std::size_t size, const Communicator& node)
-      : bytes_(size * sizeof(T), node), size_(size) {}
+  NodeSharedArray(
+      std::size_t size, const Communicator& node, const SharedPlaces& places = shared_places()
+  )
+      : bytes_(size * sizeof(T), node, places), size_(size) {}
   [[nodiscard]] std::span<T> span() const { return {reinterpret_cast<T*>(bytes_.data()), size_}; }
   [[nodiscard]] std::size_t size() const { return size_; }
-  void synchronize(const Communicator& node) const { bytes_.synchronize(node); }
+  [[nodiscard]] bool is_shared() const { return bytes_.is_shared(); }
 
  private:
   NodeSharedBytes bytes_;

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
+#include "demand/agree_window.hpp"
 #include "demand/count_routes.hpp"
 #include "demand/read_counts.hpp"
 #include "demand/slices.hpp"
@@ -50,6 +51,7 @@ std::int64_t count_unrouted(
 
 WindowSlice load_window(const std::string& folder, const Communicator& comm) {
   WindowHeader header = agree_on([&] { return open_window(folder); }, comm);
+  agree_on_window(header, comm);
   const SampleRange mine =
       slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
   CountedDemand counted = agree_on([&] { return count_demand(header, mine); }, comm);

@@ -8,8 +8,10 @@
 
 namespace routepack {
 
-// Collective. The slices of all ranks are the window, whatever their number. Throws the same
-// error on every rank: a fault of the folder's metadata, else the fault of the first faulty sample.
+// Collective. The slices of all ranks are the window, whatever their number. `folder` may be
+// another path on each rank, with a copy of the window. Throws the same error on every rank: a
+// fault of the folder's metadata, INPUT_DISAGREEMENT where the ranks see different windows
+// (agree_on_window), else the fault of the first faulty sample.
 [[nodiscard]] WindowSlice load_window(const std::string& folder, const Communicator& comm);
 
 }  // namespace routepack

@@ -41,7 +41,8 @@ std::vector<NodeBlock> find_blocks(const std::vector<Owner>& owners, std::size_t
 }
 
 // Writes the local samples into this node's array, then exchanges whole nodes' blocks, so that
-// every byte crosses the network once per node.
+// every byte crosses the network once per node. Where a node's ranks have no memory in common, each
+// of them counts as a node.
 template <class T>
 NodeSharedArray<T> gather_on_nodes(
     const std::vector<std::uint32_t>& mine,
@@ -50,28 +51,28 @@ NodeSharedArray<T> gather_on_nodes(
     const Communicator& node,
     const Communicator& comm
 ) {
-  const Communicator leaders = comm.split(node.is_root() ? 0 : 1);
-  const int leader = broadcast_value(leaders.mpi_rank(), 0, node);
-  const std::vector<Owner> owners = all_gather_value(Owner{leader, num_local}, comm);
-  std::size_t begin = 0;
-  std::size_t total = 0;
-  for (std::size_t rank = 0; rank < owners.size(); ++rank) {
-    begin = std::cmp_equal(rank, comm.mpi_rank()) ? total : begin;
-    total += static_cast<std::size_t>(owners[rank].num_samples) * sample_size;
-  }
+  const std::size_t total = static_cast<std::size_t>(all_reduce_sum(num_local, comm)) * sample_size;
   NodeSharedArray<T> shared =
       agree_on([&] { return NodeSharedArray<T>(total, node); }, comm);  // one node may lack memory
+  const Communicator sharers = node.split(shared.is_shared() ? 0 : node.mpi_rank());
+  const Communicator leaders = comm.split(sharers.is_root() ? 0 : 1);
+  const int leader = broadcast_value(leaders.mpi_rank(), 0, sharers);
+  const std::vector<Owner> owners = all_gather_value(Owner{leader, num_local}, comm);
+  std::size_t begin = 0;
+  for (std::size_t rank = 0; std::cmp_less(rank, comm.mpi_rank()); ++rank) {
+    begin += static_cast<std::size_t>(owners[rank].num_samples) * sample_size;
+  }
   std::ranges::transform(
       mine, shared.span().begin() + static_cast<std::ptrdiff_t>(begin),
       [](std::uint32_t pairs) { return static_cast<T>(pairs); }
   );
-  shared.synchronize(node);
-  if (node.is_root()) {
+  NodeSharedBytes::synchronize(sharers);
+  if (sharers.is_root()) {
     for (const NodeBlock& block : find_blocks(owners, sample_size)) {
       broadcast_into(shared.span().subspan(block.begin, block.size), block.leader, leaders);
     }
   }
-  shared.synchronize(node);
+  NodeSharedBytes::synchronize(sharers);
   return shared;
 }
 

@@ -13,6 +13,8 @@
 #include "packing/counted_rows.hpp"
 #include "packing/first_fit.hpp"
 #include "placement/gather.hpp"
+#include "planner/agree_inputs.hpp"
+#include "planner/observer.hpp"
 #include "planner/report.hpp"
 #include "planner/search.hpp"
 #include "planner/validate_options.hpp"
@@ -79,14 +81,16 @@ Plan make_plan(
     const WindowSlice& slice,
     const PlanOptions& options,
     MPI_Comm mpi_comm,
-    const PlanObserver& observer
+    const PlanObserver& told_observer
 ) {
   const Communicator comm(mpi_comm);
+  const PlanObserver observer = without_exceptions(told_observer);
   const auto log = [&](const std::string& line) {
     if (comm.is_root() && observer.log) {
       observer.log(line);
     }
   };
+  agree_on_plan_inputs(slice, options, comm);
   agree_on([&] { validate_options(options, slice.shape); }, comm);
 
   // 1. Demand
@@ -173,6 +177,7 @@ Plan make_plan(
     plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;
   }
   plan.digest = digest_plan(plan);
+  agree_same(plan.digest, "the plan", comm);
   agree_on([&] { check_plan(plan, padded, rules); }, comm);
   log(fmt::format(
       "plan max_shard={:.6g} gap={:.3f}% digest={}", plan.objective.max_shard, 100.0 * plan.gap(),

@@ -6,9 +6,9 @@
 
 namespace routepack {
 
-// Throws what validate_topology and validate_cost do, NUMBER_OUT_OF_RANGE for a number outside its
-// range, USAGE for options that contradict each other, TOPOLOGY_MISMATCH and FILE_MALFORMED for a
-// current placement of another shape.
+// How options whose numbers are valid fit each other and the window. Throws what validate_topology
+// and validate_cost do, USAGE for options that contradict each other, TOPOLOGY_MISMATCH and
+// FILE_MALFORMED for a current placement of another shape.
 void validate_options(const PlanOptions& options, const WindowShape& window);
 
 }  // namespace routepack

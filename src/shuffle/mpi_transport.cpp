@@ -31,13 +31,6 @@ std::string describe_error(int code, std::span<const MPI_Status> statuses) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-MPI_Comm duplicate(MPI_Comm parent) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  RP_MPI(MPI_Comm_dup(parent, &comm));
-  RP_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-  return comm;
-}
-
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm parent, std::shared_ptr<CopyEngine> engine)

@@ -1,0 +1,23 @@
+// A fingerprint of a file that costs the same whatever its size: its length and blocks of its
+// bytes. Equal copies have equal ones; a difference outside the blocks is not seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/digest.hpp"
+
+namespace routepack {
+
+struct FileSample {
+  std::int64_t bytes = 0;  // of the whole file
+  Digest digest;           // of the blocks
+  bool operator==(const FileSample&) const = default;
+};
+
+// 64 blocks of 16 KiB at even distances, the first and the last included; a file of up to 1 MiB
+// whole. Throws FILE_MALFORMED for a file that is missing, no regular file, or shrinks while it is
+// read.
+[[nodiscard]] FileSample sample_file(const std::string& path);
+
+}  // namespace routepack

@@ -1,0 +1,35 @@
+// What callers of make_plan pass, checked before anything is computed from it: numbers and sizes on
+// every rank, and that all ranks were given the same.
+#pragma once
+
+#include <vector>
+
+#include "comm/inputs.hpp"
+#include "routepack/options.hpp"
+#include "routepack/placement.hpp"
+#include "routepack/window.hpp"
+
+namespace routepack {
+
+// Every option that decides the plan, as names and values. Not those that ranks may differ in:
+// seconds_spent (the root's counts), num_threads and max_simd.
+[[nodiscard]] std::vector<NamedEvidence> evidence_of(const PlanOptions& options);
+
+// The contents, by their digest.
+[[nodiscard]] NamedEvidence evidence_of(const Placement& placement, const char* name);
+
+// Throws NUMBER_OUT_OF_RANGE for a number of the search, of moving or of padding that no plan can
+// be made with.
+void validate_numbers(const PlanOptions& options);
+
+// Throws NUMBER_OUT_OF_RANGE and USAGE for a shape that contradicts itself, vectors whose sizes do
+// not fit it, and demand above a sample's tokens.
+void validate_slice(const WindowSlice& slice);
+
+// Collective. All of the above, and that the slices of all ranks make the window. Throws on every
+// rank: INPUT_DISAGREEMENT naming the option, both values and the ranks; else the fault.
+void agree_on_plan_inputs(
+    const WindowSlice& slice, const PlanOptions& options, const Communicator& comm
+);
+
+}  // namespace routepack
