@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
+#include <numeric>
+#include <string>
 #include <vector>
 
 #include "objective/attention_bound.hpp"
@@ -17,24 +20,45 @@ namespace {
 
 using Lengths = IndexVector<SampleId, std::int64_t>;
 
+CellRules rules_of(std::int64_t capacity) { return {.capacity_tokens = capacity}; }
+
 // Nothing fits beside a 9; a cell of 2s costs at most 5 * 4. Blocks of two cells (81, 81), (81,
 // 20), (20, 20): 182, where the mean is 151.5 and every second cost of the long ones sums to 162.
 TEST(AttentionLowerBound, IsTightWhereNothingFillsUpABlockOfLongSamples) {
   std::vector<std::int64_t> lengths(3, 9);
   lengths.insert(lengths.end(), 15, 2);
   const AttentionStage stage{"squares", 0.0, 100.0};
-  const AttentionBound bound = attention_lower_bound(Lengths{lengths}, stage, 10, 2);
+  const AttentionBound bound = attention_lower_bound(Lengths{lengths}, stage, {6, 2}, rules_of(10));
   EXPECT_DOUBLE_EQ(bound.cost, 182.0);
   EXPECT_TRUE(bound.above_mean);
 }
 
 TEST(AttentionLowerBound, IsTheMeanWithoutLongSamples) {
   const AttentionStage stage{"full", 100.0, 50.0};
-  const AttentionBound bound =
-      attention_lower_bound(Lengths{std::vector<std::int64_t>{4, 5, 3, 2}}, stage, 10, 2);
+  const AttentionBound bound = attention_lower_bound(
+      Lengths{std::vector<std::int64_t>{4, 5, 3, 2}}, stage, {2, 2}, rules_of(10)
+  );
   EXPECT_DOUBLE_EQ(bound.cost, (140.0 + 50.0 * 0.54) / 2.0);
   EXPECT_FALSE(bound.above_mean);
-  EXPECT_EQ(attention_lower_bound({}, stage, 10, 2).cost, 0.0);
+  EXPECT_EQ(attention_lower_bound({}, stage, {2, 2}, rules_of(10)).cost, 0.0);
+}
+
+// One sample among short ones, none of them beyond half the capacity: its cell costs that at least.
+TEST(AttentionLowerBound, SeesTheLongestSample) {
+  const AttentionStage stage{"full", 100.0, 300.0};
+  std::vector<std::int64_t> lengths(9, 1);
+  lengths.push_back(10);
+  const AttentionBound bound = attention_lower_bound(Lengths{lengths}, stage, {4, 4}, rules_of(20));
+  EXPECT_DOUBLE_EQ(bound.cost, 50.0 + 75.0);
+  EXPECT_TRUE(bound.above_mean);
+}
+
+// As many cells as samples: their costs in order, cut into blocks.
+TEST(AttentionLowerBound, IsExactWhereEveryCellHasOneSample) {
+  const AttentionStage stage{"linear", 20.0, 0.0};
+  const AttentionBound bound =
+      attention_lower_bound(Lengths{{3, 8, 5, 1, 6, 4}}, stage, {6, 2}, rules_of(20));
+  EXPECT_DOUBLE_EQ(bound.cost, 8.0 + 5.0 + 3.0);
 }
 
 // Cells in the order of their costs, cut into blocks, have the least sum of maxima.
@@ -50,7 +74,7 @@ double least_attention(std::vector<double> cells, std::size_t per_shard) {
 struct Packing {
   std::vector<std::int64_t> lengths;
   AttentionStage stage;
-  std::int64_t capacity = 0;
+  CellRules rules;
   std::size_t per_shard = 1;
   std::vector<std::int64_t> tokens;  // of every cell
   std::vector<std::int64_t> squares;
@@ -60,9 +84,13 @@ struct Packing {
     if (sample == lengths.size()) {
       std::vector<double> cells;
       for (std::size_t cell = 0; cell < tokens.size(); ++cell) {
-        const auto full = static_cast<double>(capacity);
+        if (tokens[cell] == 0) {
+          return 1e300;
+        }
+        const auto full = static_cast<double>(rules.capacity_tokens);
+        const std::int64_t filled = tokens[cell] + rules.fill_of(tokens[cell]);
         cells.push_back(
-            stage.alpha * static_cast<double>(tokens[cell]) / full +
+            stage.alpha * static_cast<double>(filled) / full +
             stage.beta * static_cast<double>(squares[cell]) / full / full
         );
       }
@@ -72,7 +100,7 @@ struct Packing {
     const std::int64_t length = lengths[sample];
     for (std::size_t cell = 0; cell < tokens.size(); ++cell) {
       const bool was_empty = tokens[cell] == 0;
-      if (tokens[cell] + length <= capacity) {
+      if (was_empty || tokens[cell] + length <= rules.capacity_tokens) {
         tokens[cell] += length;
         squares[cell] += length * length;
         best = std::min(best, best_from(sample + 1));
@@ -91,7 +119,8 @@ struct Packing {
 Packing make_packing(testing::Draws& draws) {
   constexpr std::array<double, 3> kAlphas = {0.0, 1.0, 100.0};
   Packing packing;
-  packing.capacity = 20;
+  packing.rules = rules_of(20);
+  packing.rules.pad_multiple = draws.one_in(3) ? 4 : 1;
   packing.stage = {"any", kAlphas.at(static_cast<std::size_t>(draws.below(3))), 50.0};
   packing.per_shard = static_cast<std::size_t>(1 + draws.below(3));
   const std::size_t num_cells = packing.per_shard * static_cast<std::size_t>(1 + draws.below(2));
@@ -99,7 +128,10 @@ Packing make_packing(testing::Draws& draws) {
   packing.squares.assign(num_cells, 0);
   const std::int64_t num_samples = 3 + draws.below(6);
   for (std::int64_t sample = 0; sample < num_samples; ++sample) {
-    packing.lengths.push_back(draws.one_in(2) ? 11 + draws.below(10) : 1 + draws.below(10));
+    const std::int64_t longest = draws.one_in(10) ? 27 : 20;  // the longer ones stay alone
+    packing.lengths.push_back(
+        draws.one_in(2) ? 11 + draws.below(longest - 10) : 1 + draws.below(10)
+    );
   }
   return packing;
 }
@@ -111,8 +143,9 @@ TEST(AttentionLowerBound, HoldsForEveryPackingAndIsOftenTight) {
   for (int instance = 0; instance < 3000; ++instance) {
     Packing packing = make_packing(draws);
     const AttentionBound bound = attention_lower_bound(
-        Lengths{packing.lengths}, packing.stage, packing.capacity,
-        static_cast<int>(packing.per_shard)
+        Lengths{packing.lengths}, packing.stage,
+        {static_cast<int>(packing.tokens.size()), static_cast<int>(packing.per_shard)},
+        packing.rules
     );
     const double best = packing.best_from(0);
     ASSERT_LE(bound.cost, best * (1.0 + 1e-12)) << "instance " << instance;
@@ -127,7 +160,9 @@ TEST(AttentionLowerBound, HoldsForEveryPackingAndIsOftenTight) {
 
 // The bound against every layout of tiny windows, under many placements of their experts.
 TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
-  for (std::uint32_t key = 0; key < 30; ++key) {
+  std::map<std::string, int> kinds;
+  for (std::uint32_t key = 0; key < 60; ++key) {
+    // One shard of two cells, and two shards of one.
     const Topology topology =
         key % 2 == 0 ? Topology{.dp = 2, .ep = 2} : Topology{.dp = 2, .ep = 2, .tp = 2};
     testing::InstanceShape shape{
@@ -136,19 +171,37 @@ TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
       shape.stages = {{"linear", 20.0, 0.0}, {"full", 5.0, 10.0}};  // maxed separately
     }
     testing::SearchInstance instance = testing::make_instance(shape, key);
+    if (key % 4 >= 2) {  // one sample dwarfs the others
+      instance.window.lengths[0] += 300;
+      instance.cost.capacity_tokens += 360;
+    }
     const IndexVector<SampleId, std::int64_t> padded{instance.window.lengths};
     std::vector<std::int64_t> peak_bounds;
+    std::vector<std::int64_t> layer_pairs;
+    IndexVector<SampleId, std::int64_t> routed_pairs{6U, INT64_MAX};
     for (std::size_t layer = 0; layer < 2; ++layer) {
       std::vector<std::int64_t> total(4, 0);
       for (std::size_t sample = 0; sample < 6; ++sample) {
+        std::int64_t pairs = 0;
         for (std::size_t expert = 0; expert < 4; ++expert) {
+          pairs += instance.window.demand[(sample * 2 + layer) * 4 + expert];
           total[expert] += instance.window.demand[(sample * 2 + layer) * 4 + expert];
         }
+        std::int64_t& fewest = routed_pairs[SampleId{sample}];
+        fewest = std::min(fewest, pairs);
       }
       peak_bounds.push_back(peak_lower_bound(total, 2));
+      layer_pairs.push_back(std::accumulate(total.begin(), total.end(), std::int64_t{0}));
     }
-    const double bound =
-        max_shard_lower_bound(padded, peak_bounds, topology, instance.cost).max_shard;
+    const CellRules rules = rules_of(instance.cost.capacity_tokens);
+    const ShardBound found = max_shard_lower_bound(
+        {padded, routed_pairs, layer_pairs, peak_bounds, topology, instance.cost, rules, 2}
+    );
+    ++kinds[found.kind];
+    EXPECT_LE(found.balanced, found.max_shard);
+    EXPECT_GE(found.hot_expert_loss, 0.0);
+    EXPECT_LT(found.hot_expert_loss, 1.0);
+    const double bound = found.max_shard;
     double best = 1e300;
     CellLayout layout{2, 2, IndexVector<SampleId, CellId>{6U}};
     const LayerPlacement orders[] = {
@@ -179,6 +232,8 @@ TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
     EXPECT_LE(bound, best * (1.0 + 1e-12)) << "key " << key;
     EXPECT_GT(bound, 0.5 * best) << "key " << key;  // and it says something
   }
+  EXPECT_GT(kinds["longest_sample"], 5);
+  EXPECT_GT(kinds["mean_shard_long_samples"], 5);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "demand/reduce.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -62,6 +63,23 @@ WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm) {
   window.demand = shaped(sums, slice.shape);
   check_conserved(window, slice.shape);
   return window;
+}
+
+IndexVector<SampleId, std::int64_t> gather_routed_pairs(
+    const WindowSlice& slice, const Communicator& comm
+) {
+  const auto experts = static_cast<std::ptrdiff_t>(slice.shape.num_experts);
+  std::vector<std::int64_t> pairs;
+  auto layer_demand = slice.demand.begin();
+  for (std::int64_t sample = 0; sample < slice.num_local(); ++sample) {
+    std::int64_t fewest = slice.shape.moe_layers.empty() ? 0 : INT64_MAX;
+    for (int layer = 0; layer < slice.shape.num_moe_layers(); ++layer, layer_demand += experts) {
+      fewest =
+          std::min(fewest, std::accumulate(layer_demand, layer_demand + experts, std::int64_t{0}));
+    }
+    pairs.push_back(fewest);
+  }
+  return IndexVector<SampleId, std::int64_t>{all_gather(pairs, comm)};
 }
 
 }  // namespace routepack

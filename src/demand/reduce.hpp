@@ -12,4 +12,10 @@ namespace routepack {
 // demand may miss a multiple.
 [[nodiscard]] WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm);
 
+// Collective. Routed pairs of every sample of the window at the MoE layer that has fewest of them
+// (all have the same number, up to what the recording lost).
+[[nodiscard]] IndexVector<SampleId, std::int64_t> gather_routed_pairs(
+    const WindowSlice& slice, const Communicator& comm
+);
+
 }  // namespace routepack

@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "objective/attention_cost.hpp"
+
 namespace routepack {
 namespace {
 
@@ -13,34 +15,50 @@ class CellCosts {
   CellCosts(
       const IndexVector<SampleId, std::int64_t>& padded_lengths,
       const AttentionStage& stage,
-      std::int64_t capacity_tokens
+      const CellRules& rules
   )
-      : stage_(stage), capacity_(capacity_tokens), ascending_(padded_lengths.values()) {
+      : stage_(stage), rules_(rules), ascending_(padded_lengths.values()) {
     std::sort(ascending_.begin(), ascending_.end());
   }
 
   [[nodiscard]] double of_sample(std::int64_t length) const {
-    const double fill = static_cast<double>(length) / static_cast<double>(capacity_);
-    return stage_.alpha * fill + stage_.beta * fill * fill;
+    return attention_cost(stage_, length, rules_.capacity_tokens);
   }
 
-  // No cell whose longest sample has this length costs more. Costs are convex in the length and 0
-  // at 0, so samples of at most `other` tokens cost most as many of `other` as fit, and a rest.
+  // No cell whose longest sample has this length costs more, filled up or not. Costs are convex in
+  // the length and 0 at 0, so samples of at most `other` tokens cost most as many of `other` as
+  // fit, and a rest.
   [[nodiscard]] double ceiling(std::int64_t longest) const {
-    const std::int64_t room = capacity_ - longest;
+    const double fill = attention_cost(stage_, rules_.pad_multiple - 1, 0, rules_.capacity_tokens);
+    const std::int64_t room = std::max<std::int64_t>(0, rules_.capacity_tokens - longest);
     const auto above =
         std::upper_bound(ascending_.begin(), ascending_.end(), std::min(room, longest));
     if (above == ascending_.begin()) {
-      return of_sample(longest);  // nothing fits beside it
+      return of_sample(longest) + fill;  // nothing fits beside it
     }
     const std::int64_t other = *(above - 1);
     return of_sample(longest) + static_cast<double>(room / other) * of_sample(other) +
-           of_sample(room % other);
+           of_sample(room % other) + fill;
+  }
+
+  // Costs, descending, such that at least j + 1 cells cost as much as the j-th.
+  [[nodiscard]] std::vector<double> forced(int num_cells) const {
+    const std::size_t num_samples = ascending_.size();
+    const auto cells = std::min(num_samples, static_cast<std::size_t>(num_cells));
+    const std::size_t spare = num_samples - cells;  // samples that are not the longest of a cell
+    std::vector<double> costs;
+    for (std::size_t place = 0; place < cells; ++place) {
+      const std::int64_t length = ascending_[num_samples - 1 - place];
+      // The longest, those that share a cell with no other such, and what the others leave.
+      const bool own_cell = place == 0 || length > rules_.capacity_tokens - length;
+      costs.push_back(of_sample(own_cell ? length : ascending_[num_samples - 1 - place - spare]));
+    }
+    return costs;
   }
 
  private:
   const AttentionStage& stage_;
-  std::int64_t capacity_;
+  const CellRules& rules_;
   std::vector<std::int64_t> ascending_;
 };
 
@@ -49,33 +67,29 @@ class CellCosts {
 AttentionBound attention_lower_bound(
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
     const AttentionStage& stage,
-    std::int64_t capacity_tokens,
-    int dp_per_shard
+    const CellGrid& grid,
+    const CellRules& rules
 ) {
-  const CellCosts costs(padded_lengths, stage, capacity_tokens);
+  const CellCosts costs(padded_lengths, stage, rules);
   double total = 0.0;
-  std::vector<double> alone;     // costs of the samples that share no cell with another such
   std::vector<double> ceilings;  // of the cell whose longest sample it is
   for (const std::int64_t length : padded_lengths) {
     total += costs.of_sample(length);
-    if (2 * length > capacity_tokens) {
-      alone.push_back(costs.of_sample(length));
-    }
     ceilings.push_back(costs.ceiling(length));
   }
-  std::sort(alone.begin(), alone.end(), std::greater<>());
   std::sort(ceilings.begin(), ceilings.end(), std::greater<>());
-  const auto per_shard = static_cast<std::size_t>(dp_per_shard);
+  const std::vector<double> forced = costs.forced(grid.num_cells);
+  const auto per_block = static_cast<std::size_t>(grid.cells_per_block);
   double chunks = 0.0;  // ∫K dx
   double held = 0.0;    // ∫min(D·K, M) dx, cell by cell in the order of their costs
-  for (std::size_t first = 0; first < alone.size(); first += per_shard) {
-    chunks += alone[first];
-    for (std::size_t cell = first; cell < std::min(first + per_shard, ceilings.size()); ++cell) {
-      held += std::min(alone[first], ceilings[cell]);
+  for (std::size_t first = 0; first < forced.size(); first += per_block) {
+    chunks += forced[first];
+    for (std::size_t cell = first; cell < std::min(first + per_block, ceilings.size()); ++cell) {
+      held += std::min(forced[first], ceilings[cell]);
     }
   }
-  const double mean = total / dp_per_shard;
-  const double cost = chunks + std::max(0.0, total - held) / dp_per_shard;
+  const double mean = total / grid.cells_per_block;
+  const double cost = chunks + std::max(0.0, total - held) / grid.cells_per_block;
   return AttentionBound{std::max(mean, cost), cost > mean * (1.0 + 1e-12)};
 }
 

@@ -5,18 +5,10 @@
 #include <span>
 
 #include "base/checked.hpp"
+#include "objective/attention_cost.hpp"
 
 namespace routepack {
 namespace {
-
-// The only place where lengths become a cost.
-double attention_of_cell(
-    std::int64_t tokens, std::int64_t squared_tokens, const AttentionStage& stage, double capacity
-) {
-  const double fill = static_cast<double>(tokens) / capacity;
-  const double squared_fill = static_cast<double>(squared_tokens) / capacity / capacity;
-  return stage.alpha * fill + stage.beta * squared_fill;
-}
 
 double attention_of_block(
     const CellSums& cells,
@@ -25,15 +17,15 @@ double attention_of_block(
     const CostModel& cost,
     const CellRules& rules
 ) {
-  const auto capacity = static_cast<double>(cost.capacity_tokens);
   double attention = 0.0;
   for (const AttentionStage& stage : cost.stages) {
     double slowest = 0.0;
     for (int position = 0; position < topology.dp_per_shard(); ++position) {
       const CellId cell{block.value() * topology.dp_per_shard() + position};
       const std::int64_t tokens = cells.tokens[cell] + rules.fill_of(cells.tokens[cell]);
-      slowest =
-          std::max(slowest, attention_of_cell(tokens, cells.squared_tokens[cell], stage, capacity));
+      slowest = std::max(
+          slowest, attention_cost(stage, tokens, cells.squared_tokens[cell], cost.capacity_tokens)
+      );
     }
     attention += slowest;
   }

@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "objective/attention_cost.hpp"
 
 namespace routepack {
 namespace {
-
-double attention_cost(const AttentionStage& stage, double fill) {
-  return stage.alpha * fill + stage.beta * fill * fill;
-}
 
 // Routed pairs of a sample at one layer: the sum over EP ranks, the largest over layers.
 std::int64_t pairs_of_a_layer(const ProjectedDemandView& demand, SampleId sample) {
@@ -66,9 +63,8 @@ SearchProblem make_search_problem(
   std::int64_t total_pairs = 0;
   problem.routed_pairs = IndexVector<SampleId, std::int64_t>{num_samples, 0};
   for (const SampleId sample : ids<SampleId>(num_samples)) {
-    const double fill = static_cast<double>(problem.lengths[sample]) / capacity;
     for (const AttentionStage& stage : cost.stages) {
-      total += attention_cost(stage, fill);
+      total += attention_cost(stage, problem.lengths[sample], cost.capacity_tokens);
     }
     problem.routed_pairs[sample] = pairs_of_a_layer(demand, sample);
     total_pairs += problem.routed_pairs[sample];
@@ -77,7 +73,7 @@ SearchProblem make_search_problem(
   const auto num_cells = static_cast<std::int64_t>(problem.num_cells());
   const std::int64_t most_fill = num_cells * (rules.pad_multiple - 1);
   for (const AttentionStage& stage : cost.stages) {
-    total += stage.alpha * static_cast<double>(most_fill) / capacity;
+    total += attention_cost(stage, most_fill, 0, cost.capacity_tokens);
   }
   total_pairs += most_fill * rules.pairs_per_fill;
   RP_CHECK(
@@ -94,14 +90,17 @@ SearchProblem make_search_problem(
   problem.units_per_cost = std::exp2(std::floor(std::log2(scale)));
   problem.pair_cost = std::llround(cost.expert_weight / capacity * problem.units_per_cost);
   for (const AttentionStage& stage : cost.stages) {
-    problem.fill_attention.push_back(std::llround(stage.alpha / capacity * problem.units_per_cost));
+    problem.fill_attention.push_back(
+        std::llround(attention_cost(stage, 1, 0, cost.capacity_tokens) * problem.units_per_cost)
+    );
   }
   problem.attention.reserve(num_samples * cost.stages.size());
   for (const SampleId sample : ids<SampleId>(num_samples)) {
-    const double fill = static_cast<double>(problem.lengths[sample]) / capacity;
     for (const AttentionStage& stage : cost.stages) {
-      problem.attention.push_back(std::llround(attention_cost(stage, fill) * problem.units_per_cost)
-      );
+      problem.attention.push_back(std::llround(
+          attention_cost(stage, problem.lengths[sample], cost.capacity_tokens) *
+          problem.units_per_cost
+      ));
     }
   }
   return problem;

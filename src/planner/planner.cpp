@@ -2,6 +2,7 @@
 #include "routepack/planner.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
@@ -34,6 +35,15 @@ Placement placement_before(const PlanOptions& options, const WindowShape& window
   return options.current_placement.value_or(
       identity_placement(window.num_moe_layers(), window.num_experts, options.topology.ep)
   );
+}
+
+// Of each MoE layer.
+std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
+  std::vector<std::int64_t> pairs;
+  for (const ExpertDemand& layer : demand) {
+    pairs.push_back(std::accumulate(layer.begin(), layer.end(), std::int64_t{0}));
+  }
+  return pairs;
 }
 
 // The experts' placement for the aggregate demand, and what any placement that the options allow
@@ -135,8 +145,11 @@ Plan make_plan(
   ));
 
   // 4. Bound, then search
-  const ShardBound bound =
-      max_shard_lower_bound(padded, aggregate.peak_bounds, options.topology, options.cost);
+  const IndexVector<SampleId, std::int64_t> routed_pairs = gather_routed_pairs(slice, comm);
+  const ShardBound bound = max_shard_lower_bound(
+      {padded, routed_pairs, pairs_of_layers(window.demand), aggregate.peak_bounds,
+       options.topology, options.cost, rules, rows.certificate.num_rows}
+  );
   const SearchOutput found = search_plan(
       {slice, options, padded, in_cells, rules, terms, aggregate.placement, before,
        first_fit.layout, rows.layout, bound.max_shard},
