@@ -24,8 +24,8 @@ struct CostModel {
   bool operator==(const CostModel&) const = default;
 };
 
-// Throws NUMBER_OUT_OF_RANGE for a capacity below 1 and for coefficients that are negative or
-// not finite.
+// Throws NUMBER_OUT_OF_RANGE for a capacity below 1 and for coefficients other than 0
+// outside 1e-100 to 1e100.
 void validate_cost(const CostModel& cost);
 
 // Compared lexicographically, smaller is better.

@@ -25,7 +25,10 @@ TEST(PlanTable, ShowsThreePoliciesAndWhatIsProven) {
       "ep_balance_efficiency        0.5000       0.8000       1.0000    +100.00 %     +25.00 %\n"
       "cv_global                    0.4000       0.0000       0.0000    -100.00 %            -\n"
       "rows: 2, certified: fewer are impossible (bound 'sum')\n"
-      "max_shard is at most 20.000 % above the lower bound 0.2500 (bound 'mean_load')\n"
+      "lower bound of max_shard 0.2500 (bound 'mean_load'): the plan is 20.000 % above it\n"
+      "mean load 0.2000 (if experts could be in several places): the plan is 50.000 % above it\n"
+      "12.5 % of the experts' time is lost because an expert cannot be in two places\n"
+      "the search ended: the plan is within the gap that was asked for\n"
       "experts to move: 2 of 8, 4.000 GB\n";
   EXPECT_EQ(plan_table(testing::make_test_plan()), expected);
 }
@@ -36,7 +39,21 @@ TEST(PlanTable, SaysWhatIsNotProvenAndTheMigrationFront) {
   plan.rows.bound.kind = "l2";
   plan.moved_bytes = {};
   plan.migration_front = {{0.05, 1, 0.5}};
+  plan.ended = SearchEnd::kBudget;
+  plan.lower_bound.hot_expert_loss = 0.0;
+  plan.constraints = {SamplesPerSlot::kEqual, Oversize::kOwnRow,         14, 128,
+                      PadRoutes::kSpread,     PlacementChoice::kIdentity};
+  plan.oversized = {SampleId{2}};
   const std::string table = plan_table(plan);
+  for (const char* line :
+       {"constraints: equal numbers of samples a DP slot, at most 14 samples a cell, cells filled "
+        "up "
+        "to multiples of 128, the fill routed, the identity placement stays\n",
+        "1 samples are over the capacity, each alone in its cell: the first is sample 2\n",
+        "the search ended: its 50 sweeps are done\n"}) {
+    EXPECT_NE(table.find(line), std::string::npos) << line << table;
+  }
+  EXPECT_EQ(table.find("is lost because"), std::string::npos);
   EXPECT_NE(
       table.find("rows: 4, best known: at least 2 are needed (bound 'l2')\n"), std::string::npos
   );

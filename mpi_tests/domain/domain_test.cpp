@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "routepack/cost.hpp"
 #include "routepack/error.hpp"
 #include "routepack/layout.hpp"
@@ -61,6 +63,16 @@ TEST(Cost, RefusesValuesThatAreNoCosts) {
       }),
       ErrorCode::kNumberOutOfRange
   );
+  for (const double absurd : {1e308, 1e101, 1e-101, 1e-300, HUGE_VAL, std::nan("")}) {
+    EXPECT_EQ(
+        code_of([&] {
+          validate_cost({.capacity_tokens = 8, .stages = {{"full", absurd, 0.0}}});
+        }),
+        ErrorCode::kNumberOutOfRange
+    );
+    EXPECT_EQ(code_of([&] { validate_cost({8, {}, absurd}); }), ErrorCode::kNumberOutOfRange);
+  }
+  validate_cost({8, {{"full", 1e100, 1e-100}}, 0.0});
   validate_cost({.capacity_tokens = 8, .stages = {{"full", 1.0, 0.0}}});
 }
 

@@ -205,6 +205,13 @@ TEST(ModelCost, OfQwen3ByHand) {
   // Queries, keys, values 2*2048*(4096+512+512), output 2*4096*2048, router 2*2048*128.
   constexpr std::int64_t kLayer = 20'971'520 + 16'777'216 + 524'288;
   EXPECT_EQ(dense_flops_per_token(preset, 47), kLayer);
+  const CostModel cost =
+      cost_of_model(preset, 32'768, Topology{.dp = 4, .ep = 4, .tp = 2, .etp = 2});
+  EXPECT_EQ(cost.expert_weight, 0.5);
+  EXPECT_EQ(cost.capacity_tokens, 32'768);
+  EXPECT_EQ(
+      cost.stages, stages_of_model(preset, 32'768, Topology{.dp = 4, .ep = 4, .tp = 2, .etp = 2})
+  );
   const std::vector<AttentionStage> stages = stages_of_model(preset, 32'768, Topology{});
   ASSERT_EQ(stages.size(), 1U);
   constexpr double kPair = 6.0 * 2048 * 768;

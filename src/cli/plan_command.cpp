@@ -1,6 +1,8 @@
 // `routepack plan`: window in, plan file and policy table out.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/process_time.hpp"
 #include "cli/command.hpp"
 #include "cli/plan_options.hpp"
@@ -18,14 +20,18 @@
 namespace routepack::cli {
 namespace {
 
-// What a model preset decides, where the user named one.
-void apply_model(PlanRequest& request) {
+// What a model preset decides, where the user named one and did not say otherwise.
+void apply_model(PlanRequest& request, bool gives_expert_weight) {
   if (request.model.empty()) {
     return;
   }
   const ModelPreset preset = find_preset(request.model);
   PlanOptions& options = request.options;
-  options.cost.stages = stages_of_model(preset, options.cost.capacity_tokens, options.topology);
+  CostModel cost = cost_of_model(preset, options.cost.capacity_tokens, options.topology);
+  if (gives_expert_weight) {
+    cost.expert_weight = options.cost.expert_weight;
+  }
+  options.cost = std::move(cost);
   if (options.migration.bytes_per_expert == 0) {
     options.migration.bytes_per_expert = bytes_per_expert(preset);
   }
@@ -33,18 +39,50 @@ void apply_model(PlanRequest& request) {
 
 PlanRequest request_of(const OptionValues& values, bool checks_output) {
   PlanRequest request = plan_request(values);
-  apply_model(request);
+  apply_model(request, values.has("expert-weight"));
   if (checks_output && !request.out.empty()) {
     check_output_path(request.out);  // before the work, not after it
   }
   return request;
 }
 
+// Padding that a trainer with such parallel sizes needs: sequence parallelism splits a sample over
+// tp ranks, context parallelism into 2*cp parts.
+void warn_of_padding(const PlanOptions& options) {
+  const auto warn = [&](int divisor, const char* what) {
+    if (options.pad_multiple % divisor != 0) {
+      report(
+          "routepack: warning: --pad-multiple {} is no multiple of {} ({}): the trainer may pad "
+          "samples further than planned\n",
+          options.pad_multiple, divisor, what
+      );
+    }
+  };
+  const Topology& topology = options.topology;
+  if (topology.tp > 1) {
+    warn(topology.tp, "tp, with sequence parallelism");
+  }
+  if (topology.cp > 1) {
+    warn(2 * topology.cp, "2 * cp");
+  }
+}
+
+void check_window(const PlanRequest& request, const WindowShape& window) {
+  if (!request.model.empty()) {
+    check_model_of_window(find_preset(request.model), window);
+  }
+}
+
 void run_plan(const OptionValues& values, const Communicator& comm) {
   PlanRequest request = agree_on([&] { return request_of(values, comm.is_root()); }, comm);
   agree_on_inputs(evidence_of(request.options), comm);  // the files that options name, too
   const Log log(request.verbosity, comm.is_root());
-  const WindowSlice slice = load_window(request.window, comm);
+  if (comm.is_root()) {
+    warn_of_padding(request.options);
+  }
+  const WindowSlice slice = load_window(request.window, comm, [&](const WindowShape& window) {
+    check_window(request, window);
+  });
   ProgressPrinter printer(
       progress_style(comm.is_root(), request.verbosity, request.progress, stderr_is_terminal())
   );

@@ -104,7 +104,9 @@ std::vector<Option> topology_options() {
       size_option("tp", "tensor-parallel size of the dense part"),
       size_option("cp", "context-parallel size"),
       size_option("pp", "pipeline stages"),
-      size_option("etp", "tensor-parallel size of the experts"),
+      size_option(
+          "etp", "tensor-parallel size of the experts; not that of the dense part where not given"
+      ),
   };
 }
 
@@ -129,13 +131,13 @@ std::vector<Option> cost_options() {
        .contradicts = {"alpha", "beta", "model"}},
       {.name = "model",
        .value_name = "PRESET",
-       .help = "derive the attention stages from a model's sizes",
+       .help = "derive the costs from a model's sizes: attention stages, and 1/etp a routed pair",
        .contradicts = {"alpha", "beta", "stage"}},
       {.name = "expert-weight",
        .kind = OptionKind::kReal,
        .value_name = "W",
-       .help = "weight of the expert cost",
-       .default_value = "1",
+       .help =
+           "cost of a routed pair at the peak EP rank; 1, or 1/etp with --model, where not given",
        .min = 0.0},
   };
 }
@@ -240,7 +242,7 @@ CommandSpec plan_spec() {
       {.name = "capacity",
        .kind = OptionKind::kInteger,
        .value_name = "C",
-       .help = "tokens of a cell",
+       .help = "tokens of a cell, that is of the whole tp*cp group that runs it, not of one GPU",
        .min = 1,
        .max = static_cast<double>(std::int64_t{1} << 40U),
        .required = true}
@@ -273,7 +275,7 @@ PlanRequest plan_request(const OptionValues& values) {
   validate_topology(options.topology, 0);
   options.cost.capacity_tokens = values.integer("capacity");
   options.cost.stages = attention_stages(values);
-  options.cost.expert_weight = values.real("expert-weight");
+  options.cost.expert_weight = values.has("expert-weight") ? values.real("expert-weight") : 1.0;
   validate_cost(options.cost);
   options.row_multiple = static_cast<int>(values.integer("row-multiple"));
   options.pad_multiple = values.integer("pad-multiple");

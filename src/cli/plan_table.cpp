@@ -35,6 +35,65 @@ std::string certificate_line(const RowCertificate& rows) {
   );
 }
 
+std::string end_line(const Plan& plan) {
+  switch (plan.ended) {
+    case SearchEnd::kProved:
+      return "the search ended: the plan is proved to have the best max_shard\n";
+    case SearchEnd::kGap:
+      return "the search ended: the plan is within the gap that was asked for\n";
+    case SearchEnd::kBudget:
+      return fmt::format("the search ended: its {} sweeps are done\n", plan.search.num_sweeps);
+    case SearchEnd::kTime:
+      return fmt::format("the search ended: its {} s are over\n", plan.search.time_limit_seconds);
+  }
+  return {};
+}
+
+// How good the plan is has two answers: against what is possible, and against an even load.
+std::string bound_lines(const Plan& plan) {
+  const ShardBound& bound = plan.lower_bound;
+  std::string lines = fmt::format(
+      "lower bound of max_shard {:.4f} (bound '{}'): the plan is {:.3f} % above it\n"
+      "mean load {:.4f} (if experts could be in several places): the plan is {:.3f} % above it\n",
+      bound.max_shard, bound.kind, 100.0 * plan.gap(), bound.balanced,
+      100.0 * plan.gap_to_balanced()
+  );
+  constexpr double kWorthALine = 0.001;
+  if (bound.hot_expert_loss >= kWorthALine) {
+    lines += fmt::format(
+        "{:.1f} % of the experts' time is lost because an expert cannot be in two places\n",
+        100.0 * bound.hot_expert_loss
+    );
+  }
+  return lines + end_line(plan);
+}
+
+std::string constraint_lines(const Plan& plan) {
+  const Constraints& asked = plan.constraints;
+  std::string words;
+  const auto add = [&words](bool is_asked, const std::string& word) {
+    words += is_asked ? fmt::format("{}{}", words.empty() ? "" : ", ", word) : "";
+  };
+  add(asked.samples_per_slot == SamplesPerSlot::kEqual, "equal numbers of samples a DP slot");
+  add(asked.max_samples_per_cell > 0,
+      fmt::format("at most {} samples a cell", asked.max_samples_per_cell));
+  add(asked.cell_pad_multiple > 1,
+      fmt::format(
+          "cells filled up to multiples of {}{}", asked.cell_pad_multiple,
+          asked.pad_routes == PadRoutes::kSpread ? ", the fill routed" : ""
+      ));
+  add(asked.placement == PlacementChoice::kCurrent, "the current placement stays");
+  add(asked.placement == PlacementChoice::kIdentity, "the identity placement stays");
+  std::string lines = words.empty() ? "" : fmt::format("constraints: {}\n", words);
+  if (!plan.oversized.empty()) {
+    lines += fmt::format(
+        "{} samples are over the capacity, each alone in its cell: the first is sample {}\n",
+        plan.oversized.size(), plan.oversized.front().value()
+    );
+  }
+  return lines;
+}
+
 std::string migration_line(const Plan& plan) {
   const std::int64_t all = std::int64_t{plan.window.num_moe_layers()} * plan.window.num_experts;
   std::string line = fmt::format("experts to move: {} of {}", plan.moved_experts, all);
@@ -91,10 +150,7 @@ std::string plan_table(const Plan& plan) {
   table += real("ep_balance_efficiency", &PolicyMetrics::ep_balance_efficiency);
   table += real("cv_global", &PolicyMetrics::cv_global);
   table += certificate_line(plan.rows);
-  table += fmt::format(
-      "max_shard is at most {:.3f} % above the lower bound {:.4f} (bound '{}')\n",
-      100.0 * plan.gap(), plan.lower_bound.max_shard, plan.lower_bound.kind
-  );
+  table += constraint_lines(plan) + bound_lines(plan);
   return table + migration_line(plan) + migration_front(plan);
 }
 

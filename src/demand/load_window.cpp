@@ -49,9 +49,16 @@ std::int64_t count_unrouted(
 
 }  // namespace
 
-WindowSlice load_window(const std::string& folder, const Communicator& comm) {
+WindowSlice load_window(
+    const std::string& folder,
+    const Communicator& comm,
+    const std::function<void(const WindowShape&)>& check_shape
+) {
   WindowHeader header = agree_on([&] { return open_window(folder); }, comm);
   agree_on_window(header, comm);
+  if (check_shape) {
+    agree_on([&] { check_shape(header.shape); }, comm);
+  }
   const SampleRange mine =
       slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
   CountedDemand counted = agree_on([&] { return count_demand(header, mine); }, comm);

@@ -1,6 +1,7 @@
 // Reads a window on all ranks, each its own consecutive samples.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "comm/communicator.hpp"
@@ -12,6 +13,11 @@ namespace routepack {
 // another path on each rank, with a copy of the window. Throws the same error on every rank: a
 // fault of the folder's metadata, INPUT_DISAGREEMENT where the ranks see different windows
 // (agree_on_window), else the fault of the first faulty sample.
-[[nodiscard]] WindowSlice load_window(const std::string& folder, const Communicator& comm);
+// `check_shape` may refuse the window by throwing, before its demand is read.
+[[nodiscard]] WindowSlice load_window(
+    const std::string& folder,
+    const Communicator& comm,
+    const std::function<void(const WindowShape&)>& check_shape = {}
+);
 
 }  // namespace routepack

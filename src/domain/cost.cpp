@@ -8,9 +8,12 @@ namespace routepack {
 namespace {
 
 void check_coefficient(double value, const std::string& name) {
+  // Far from any cost, and so far from the ends of a double that no sum or quotient meets them.
+  constexpr double kLeast = 1e-100;
+  constexpr double kMost = 1e100;
   RP_CHECK(
-      std::isfinite(value) && value >= 0.0, ErrorCode::kNumberOutOfRange,
-      "{} is {}, it must be finite and not negative", name, value
+      value == 0.0 || (value >= kLeast && value <= kMost), ErrorCode::kNumberOutOfRange,
+      "{} is {}, allowed are 0 and {} to {}", name, value, kLeast, kMost
   );
 }
 

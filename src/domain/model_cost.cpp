@@ -150,6 +150,26 @@ std::vector<AttentionStage> stages_of_model(
   return stages;
 }
 
+CostModel cost_of_model(
+    const ModelPreset& preset, std::int64_t capacity_tokens, const Topology& topology
+) {
+  return {capacity_tokens, stages_of_model(preset, capacity_tokens, topology), 1.0 / topology.etp};
+}
+
+void check_model_of_window(const ModelPreset& preset, const WindowShape& window) {
+  const int layers = preset.layers - preset.dense_layers;
+  RP_CHECK(
+      window.num_moe_layers() == 0 ||
+          (window.num_moe_layers() == layers && window.num_experts == preset.experts &&
+           window.top_k == preset.top_k),
+      ErrorCode::kUsage,
+      "the model {} has {} MoE layers of {} experts, top {}; the window {} has {} of {}, top {}",
+      preset.name, layers, preset.experts, preset.top_k,
+      window.name.empty() ? "(without a name)" : window.name, window.num_moe_layers(),
+      window.num_experts, window.top_k
+  );
+}
+
 std::int64_t bytes_per_expert(const ModelPreset& preset) {
   constexpr std::int64_t kBytesPerParameter = 2 + 4 + 8;
   return 3 * std::int64_t{preset.hidden} * preset.expert_ffn * kBytesPerParameter;

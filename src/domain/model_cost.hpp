@@ -9,6 +9,7 @@
 #include "domain/model_preset.hpp"
 #include "routepack/cost.hpp"
 #include "routepack/topology.hpp"
+#include "routepack/window.hpp"
 
 namespace routepack {
 
@@ -29,6 +30,16 @@ namespace routepack {
 [[nodiscard]] std::vector<AttentionStage> stages_of_model(
     const ModelPreset& preset, std::int64_t capacity_tokens, const Topology& topology
 );
+
+// Those stages, and the weight of a routed pair at the peak EP rank: 1 / etp, since etp GPUs share
+// an expert's pairs as tp*cp GPUs share attention.
+[[nodiscard]] CostModel cost_of_model(
+    const ModelPreset& preset, std::int64_t capacity_tokens, const Topology& topology
+);
+
+// Throws USAGE, naming both, where the window is of a model with other MoE layers, experts or top-k
+// than the preset's. Windows of lengths alone, without experts, pass.
+void check_model_of_window(const ModelPreset& preset, const WindowShape& window);
 
 // Bytes that move with one expert: 3*h*f parameters of 14 B each (2 for the bf16 weight, 4 for the
 // fp32 master weight, 8 for the two moments of Adam). Gradients are dead when experts move.

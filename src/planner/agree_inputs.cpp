@@ -199,7 +199,7 @@ void validate_numbers(const PlanOptions& options) {
   constexpr int kMaxThreads = 4096;
   constexpr double kMaxSeconds = 1e9;
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40U;  // of an expert
-  constexpr double kMaxReal = std::numeric_limits<double>::max();
+  constexpr double kMaxReal = 1e100;
   const SearchOptions& search = options.search;
   check_integer(search.num_chains, 0, kMaxSize, "num_chains");
   check_integer(search.num_sweeps, 0, kMaxCount, "num_sweeps");

@@ -42,8 +42,9 @@ constexpr double kRounding = 1e-8;
 
 // The largest max_shard, in units, that lies within `gap` of the lower bound.
 std::int64_t units_within(double gap, const SearchInput& input, const SearchProblem& problem) {
+  constexpr double kMost = 9e18;  // fits 64 bits
   const double cost = input.lower_bound * (1.0 + std::max(gap, kRounding));
-  return static_cast<std::int64_t>(cost * problem.units_per_cost);
+  return static_cast<std::int64_t>(std::min(cost * problem.units_per_cost, kMost));
 }
 
 // Whether every layout costs the same: a single cell, or a single row and shard of one sample a
