@@ -37,7 +37,7 @@ struct TransportChoice {
 // `device`, where the tensors lie; by default the ranks of a node take its devices in turn. Where
 // all have a device but NCCL does not come up, kAuto gives MPI through host buffers for device
 // memory. Whoever wrote tensors on a device must have waited for it before a shuffle begins, and
-// may go on when it returns.
+// may go on when it returns. Throws INPUT_DISAGREEMENT where ranks ask for different kinds.
 [[nodiscard]] TransportChoice make_transport(
     TransportKind kind, MPI_Comm comm, std::optional<int> device = std::nullopt
 );

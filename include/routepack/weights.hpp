@@ -106,12 +106,12 @@ enum class ShuffleMode {
 
 struct ShuffleOptions {
   ShuffleMode mode = ShuffleMode::kFullShadow;
-  std::int64_t round_bytes = std::int64_t{16} << 20U;  // B, payload a peer and round; >= 16
-  double deadline_seconds = 60.0;                      // of a round of data
+  std::int64_t round_bytes = std::int64_t{16} << 20U;  // B, payload a peer and round; 16 to 2^40
+  double deadline_seconds = 60.0;  // of a round of data; more than 0, infinity: wait for ever
   // Of an agreement, which also waits for ranks that come late to the call; 0: twice the above.
   double agreement_seconds = 0.0;
   // Called with the reason just before the job is ended because an agreement stayed out (a rank
-  // or link is gone for good). Must not communicate.
+  // or link is gone for good). Must not communicate; what it throws is dropped.
   std::function<void(const std::string&)> on_lost_contact;
 };
 
@@ -155,10 +155,13 @@ class ShuffleError : public Error {
 // Collective over the transport's ranks. Moves the bytes of every registered tensor from the slots
 // of `table.placement` to those of `target`; addresses stay. The table changes last, and only for
 // layers that are committed on all ranks. Throws, on every rank alike:
+//   USAGE, FILE_MALFORMED, EXPERTS_NOT_DIVISIBLE, TOPOLOGY_MISMATCH
+//                      options or placements that cannot be, on any rank; nothing has moved
 //   STATE_INCOMPLETE   a tensor is missing, aliased or of another size (names layer, kind, slot)
 //   PLAN_DISAGREEMENT  ranks hold different placements, options or layouts; nothing has moved
 //   TRANSFER_FAILED    (ShuffleError) names rank, layer and tensor
-// If even the agreement fails to come within its deadline, the job is ended with status 4.
+// If even the agreement fails to come within its deadline, the job is ended with status 4. A call
+// while another is under way with the same transport is USAGE, on this rank alone.
 ShuffleReport apply_placement(
     PlacementTable& table,
     const Placement& target,
@@ -178,7 +181,8 @@ ShuffleReport apply_placement(
 
 // For a placement whose experts are only assigned to EP ranks: the same EP ranks with slots chosen
 // so that experts that stay keep their slot, and arrivals take, where they can, the local slot
-// that they come from (such moves never cross EDP shards).
+// that they come from (such moves never cross EDP shards). Throws what validate_placement does, and
+// TOPOLOGY_MISMATCH unless both have the same ep.
 [[nodiscard]] Placement choose_slots(const Placement& current, const Placement& target);
 
 }  // namespace routepack

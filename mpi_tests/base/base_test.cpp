@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/digest.hpp"
+#include "base/log.hpp"
 #include "base/parallel_errors.hpp"
 #include "base/process_time.hpp"
 #include "routepack/ids.hpp"
@@ -38,7 +39,7 @@ TEST(Error, EveryCodeHasANameAndAStatus) {
     EXPECT_GE(status, 2);
     EXPECT_LE(status, 4);
   }
-  EXPECT_EQ(names.size(), 21U);
+  EXPECT_EQ(names.size(), 22U);
   EXPECT_EQ(names.count("UNKNOWN"), 0U);
   EXPECT_EQ(exit_status_of(ErrorCode::kNonemptyCellsImpossible), 3);
   EXPECT_EQ(exit_status_of(ErrorCode::kTransferFailed), 4);
@@ -88,6 +89,15 @@ TEST(IndexVector, IsIndexedByItsIdOnly) {
     total += pairs[expert];
   }
   EXPECT_EQ(total, 23);
+}
+
+TEST(Report, IsDroppedWhereTheStreamIsFull) {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  for (int time = 0; time < 3; ++time) {
+    write_unchecked(full, "a line\n");
+  }
+  std::fclose(full);
 }
 
 }  // namespace

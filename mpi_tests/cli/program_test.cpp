@@ -82,6 +82,75 @@ TEST(Program, AnErrorIsOneLineWhateverItQuotes) {
   expect_error_line(outcome, 2, "[FILE_MALFORMED] cannot open /no?such");
 }
 
+// Reports are dropped, the work and its status are not.
+TEST(Program, AFullOrClosedStderrChangesNothing) {
+  const TempFolder folder;
+  const TestWindow window{.form = "none", .lengths = {5, 6, 7, 8}};
+  testing::write_file(
+      folder.file("window.json"),
+      R"({"format": "routepack-window/1", "num_experts": 0, "top_k": 0, "moe_layers": [], )"
+      R"("num_layers": 1, "ep_demand": "none"})"
+  );
+  testing::write_file(folder.file("lengths.npy"), testing::npy_array("<i8", {4}, window.lengths));
+  const std::string plan = folder.file("plan.json");
+  const std::string words = std::string(ROUTEPACK_PROGRAM) + " plan " + folder.path() +
+                            " --dp 2 --ep 1 --capacity 20 --alpha 1 --beta 1 --sweeps 20 --out ";
+  std::string expected;
+  for (const char* stream : {"2>/dev/null", "2>/dev/full", "2>&-", "2>&- <&-"}) {
+    for (const char* report : {" --verbose ", " --progress "}) {
+      const int status = std::system((words + plan + report + ">/dev/null " + stream).c_str());
+      EXPECT_EQ(WEXITSTATUS(status), 0) << report << stream;
+      expected = expected.empty() ? read_file(plan) : expected;
+      EXPECT_EQ(read_file(plan), expected) << report << stream;
+    }
+    const int status = std::system((words + "/no/such/plan.json " + stream).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << stream;
+  }
+  const int status = std::system((words + plan + " >&- 2>" + folder.file("err")).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(
+      count_of(read_file(folder.file("err")), "[FILE_MALFORMED] cannot write standard output"), 1U
+  );
+}
+
+TEST(Program, ARankThatIsLostEndsTheJobEvenWithoutStderr) {
+  const Outcome outcome = run_command(
+      std::string("timeout 60 ") + ROUTEPACK_MPIEXEC +
+      " -n 2 sh -c '" ROUTEPACK_PROGRAM
+      " shuffle-check --ep 2 --layers 2 --experts 12 --hidden 48 --ffn 20 --round-bytes 4096 "
+      "--deadline 0.4 --fault stall@1 2>/dev/full'"
+  );
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+}
+
+// srun without PMIx: several programs of one rank, which would all write one file.
+TEST(Program, SeveralLonePrograms) {
+  const TempFolder folder;
+  const std::string demand = folder.file("demand.npy");
+  write_npy(demand, std::span<const std::int64_t>(std::vector<std::int64_t>{3, 1, 4, 1}), {1, 4});
+  const std::string words = std::string(ROUTEPACK_PROGRAM) + " place " + demand + " --ep 2 --quiet";
+  const std::string out = " --out " + folder.file("p.json");
+  const std::string step = "SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_PROCID=";
+  const Outcome first = run_command(step + "0 " + words + out);
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(count_of(first.err, "routepack: warning: SLURM_NTASKS=4"), 1U) << first.err;
+  EXPECT_EQ(count_of(first.err, "\n"), 1U) << first.err;
+  std::filesystem::remove(folder.file("p.json"));
+  expect_error_line(
+      run_command(step + "2 " + words + out), 2,
+      "[USAGE] this is task 2 by the environment (SLURM_NTASKS=4)"
+  );
+  EXPECT_FALSE(std::filesystem::exists(folder.file("p.json")));
+  EXPECT_EQ(run_command(step + "2 " + words).status, 0);  // standard output is its own
+  const Outcome batch = run_command("SLURM_NTASKS=4 SLURM_PROCID=0 " + words + out);
+  EXPECT_EQ(batch.status, 0);
+  EXPECT_EQ(batch.err, "");
+  const Outcome inner =
+      run_command(step + "2 SLURM_STEP_NUM_TASKS=4 " + ROUTEPACK_MPIEXEC + " -n 2 " + words + out);
+  EXPECT_EQ(inner.status, 0);
+  EXPECT_EQ(count_of(inner.err, "routepack: warning"), 0U) << inner.err;
+}
+
 TEST(Program, FailsWhereStandardOutputIsFull) {
   const TempFolder folder;
   const std::string command =

@@ -5,7 +5,6 @@ namespace routepack {
 void write_unchecked(std::FILE* stream, std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stream);
   (void)std::fflush(stream);
-  std::clearerr(stream);
 }
 
 }  // namespace routepack

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "comm/agreement.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
@@ -29,7 +30,7 @@ void run_demand(const OptionValues& values, const Communicator& comm) {
   const WindowDemand window = reduce_demand(slice, comm);
   agree_on([&] { comm.is_root() ? write_demand(out, window, slice.shape) : void(); }, comm);
   if (comm.is_root()) {
-    fmt::print(
+    print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": {}, "
         "\"experts\": {}}}\n",
         window.num_samples, window.total_tokens, window.unrouted_tokens,

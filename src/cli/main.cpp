@@ -1,10 +1,13 @@
 // routepack COMMAND …, alone or under mpirun. One rank prints an error, every rank exits with its
 // status.
+#include <fcntl.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -12,8 +15,11 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/launch_check.hpp"
 #include "cli/option_evidence.hpp"
+#include "cli/output.hpp"
 #include "comm/agreement.hpp"
 #include "comm/inputs.hpp"
 
@@ -44,7 +50,7 @@ const Command& find_command(const std::string& name) {
 
 void print_once(const std::string& text, const Communicator& comm) {
   if (comm.is_root()) {
-    fmt::print("{}", text);
+    print_output("{}", text);
   }
 }
 
@@ -79,6 +85,7 @@ void run(const std::vector<std::string>& arguments, const Communicator& comm) {
     print_once(values.flag("help") ? help_text(command.spec) : version_text(), comm);
     return;
   }
+  check_launch(values.has("out"), comm);
   command.run(values, comm);
 }
 
@@ -98,21 +105,36 @@ std::string one_line(std::string text) {
   return text;
 }
 
-int run_reporting_errors(const std::vector<std::string>& arguments) {
-  const Communicator comm(MPI_COMM_WORLD);
-  try {
-    run(arguments, comm);
-    agree_on(flush_output, comm);
-    return 0;
-  } catch (const Error& error) {  // agreed on: the same on every rank
-    if (comm.is_root()) {
-      fmt::print(
-          stderr, "routepack: error [{}] {}\n", name_of(error.code()), one_line(error.what())
-      );
+// A closed standard stream would be given away to the next file or socket that is opened, and what
+// is written to the stream would land there. Held by something that cannot be written, it stays an
+// error for standard output, and silence for stderr.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    while (::fcntl(stream, F_GETFD) < 0) {
+      if (::open("/dev/null", O_RDONLY) < 0) {  // the lowest free descriptor: at most this one
+        return;
+      }
     }
-    return exit_status_of(error.code());
+  }
+}
+
+int run_reporting_errors(const std::vector<std::string>& arguments) {
+  try {
+    const Communicator comm(MPI_COMM_WORLD);
+    try {
+      run(arguments, comm);
+      agree_on(flush_output, comm);
+      return 0;
+    } catch (const Error& error) {  // agreed on: the same on every rank
+      if (comm.is_root()) {
+        report("routepack: error [{}] {}\n", name_of(error.code()), one_line(error.what()));
+      }
+      return exit_status_of(error.code());
+    }
   } catch (const std::exception& error) {  // on this rank alone, others may wait for it
-    fmt::print(stderr, "routepack: internal error on rank {}: {}\n", comm.mpi_rank(), error.what());
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    report("routepack: internal error on rank {}: {}\n", rank, error.what());
     MPI_Abort(MPI_COMM_WORLD, kInternalStatus);
     return kInternalStatus;
   }
@@ -122,6 +144,8 @@ int run_reporting_errors(const std::vector<std::string>& arguments) {
 }  // namespace routepack::cli
 
 int main(int argc, char** argv) {
+  routepack::cli::hold_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is a failed write, not the job's end
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});

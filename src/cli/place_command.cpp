@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "cli/plan_options.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
@@ -105,7 +106,7 @@ void run_place(const OptionValues& values, const Communicator& comm) {
   const std::string text = placement_text(result);
   if (broadcast_value(out.empty(), 0, comm)) {
     if (comm.is_root()) {
-      fmt::print("{}", text);
+      print_output("{}", text);
     }
     return;
   }
@@ -115,7 +116,7 @@ void run_place(const OptionValues& values, const Communicator& comm) {
     for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
       proven += result.peak[layer] == result.lower_bound[layer] ? 1 : 0;
     }
-    fmt::print(
+    print_output(
         "{{\"moe_layers\": {}, \"experts\": {}, \"proven_optimal_layers\": {}, \"moved_experts\": "
         "{}}}\n",
         demand.num_layers, demand.num_experts, proven, result.moved_experts

@@ -5,6 +5,7 @@
 
 #include "base/process_time.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/plan_table.hpp"
 #include "cli/progress.hpp"
@@ -100,7 +101,7 @@ void run_plan(const OptionValues& values, const Communicator& comm) {
       comm
   );
   if (comm.is_root() && request.verbosity != Verbosity::kQuiet) {
-    fmt::print("{}", plan_table(plan));
+    print_output("{}", plan_table(plan));
   }
 }
 

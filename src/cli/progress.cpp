@@ -31,7 +31,7 @@ ProgressPrinter::ProgressPrinter(ProgressStyle style, std::FILE* stream)
 
 ProgressPrinter::~ProgressPrinter() {
   if (line_is_open_) {
-    std::fputc('\n', stream_);
+    write_unchecked(stream_, "\n");
   }
 }
 
@@ -40,7 +40,7 @@ void ProgressPrinter::show(const SearchProgress& progress) {
     case ProgressStyle::kNone:
       return;
     case ProgressStyle::kPlainLines:
-      fmt::print(stream_, "routepack: {}\n", progress_line(progress));
+      write_unchecked(stream_, fmt::format("routepack: {}\n", progress_line(progress)));
       return;
     case ProgressStyle::kRewrittenLine: {
       const auto now = std::chrono::steady_clock::now();
@@ -48,8 +48,8 @@ void ProgressPrinter::show(const SearchProgress& progress) {
         return;
       }
       next_ = now + std::chrono::milliseconds(100);
-      fmt::print(stream_, "\r{}\x1b[K", progress_line(progress));  // erases what was longer before
-      std::fflush(stream_);
+      // Erases what was longer before.
+      write_unchecked(stream_, fmt::format("\r{}\x1b[K", progress_line(progress)));
       line_is_open_ = true;
       return;
     }

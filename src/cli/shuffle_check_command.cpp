@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "base/check.hpp"
+#include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "comm/collectives.hpp"
 #include "domain/model_preset.hpp"
 #include "routepack/transports.hpp"
@@ -132,14 +134,36 @@ CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
   return options;
 }
 
-// What stands in this rank's memory, found out without communication.
+// What stands in this rank's memory, found out without communication. Between the transactions of
+// per-layer mode some layers are old and some new, which is as it should be.
 std::string describe_own_bytes(
-    const ClosedFormState& state, const Placement& before, const Placement& after
+    const ClosedFormState& state, const Placement& before, const Placement& after, ShuffleMode mode
 ) {
-  if (state.find_fault(before).empty()) {
+  const LayerContents contents = state.compare_layers(before, after);
+  bool all_old = true;
+  bool all_new = true;
+  bool all_whole = mode == ShuffleMode::kPerLayer;
+  std::string moved;
+  for (const MoeLayer layer : ids<MoeLayer>(before.layers.size())) {
+    const bool is_old = contents.is_old[layer];
+    const bool is_new = contents.is_new[layer];
+    all_old = all_old && is_old;
+    all_new = all_new && is_new;
+    all_whole = all_whole && (is_old || is_new);
+    moved += is_old ? std::string{} : fmt::format(" {}", layer.value());
+  }
+  if (all_old) {
     return "unchanged";
   }
-  return state.find_fault(after).empty() ? "wholly at the new placement" : "neither old nor new";
+  if (all_new) {
+    return "wholly at the new placement";
+  }
+  return all_whole ? fmt::format(
+                         "whole in every layer: layers{} are at the new placement, all others "
+                         "unchanged",
+                         moved
+                     )
+                   : "neither old nor new";
 }
 
 class Check {
@@ -223,9 +247,9 @@ class Check {
   }
 
   void print_own_bytes(const Placement& before, const Placement& target) const {
-    fmt::print(
-        stderr, "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
-        describe_own_bytes(state_, before, target)
+    report(
+        "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
+        describe_own_bytes(state_, before, target, options_.shuffle.mode)
     );
   }
 
@@ -240,9 +264,9 @@ class Check {
       }
     }
     if (moved.empty()) {
-      fmt::print("checked every byte: the weights are unchanged on all ranks\n");
+      print_output("checked every byte: the weights are unchanged on all ranks\n");
     } else {
-      fmt::print(
+      print_output(
           "checked every byte: layers {} are at the new placement and all other layers unchanged "
           "on all ranks\n",
           moved
@@ -263,7 +287,7 @@ class Check {
     }
     const std::int64_t bytes = report_.planned_bytes + report_.planned_here_bytes;
     const StateShape& shape = options_.shape;
-    fmt::print(
+    print_output(
         "ranks: {} (EP {} x EDP {}, on {} node{}), {} layers x {} experts of {:.3f} MB, at most "
         "{:.3f} MB a rank\n",
         comm_.num_mpi_ranks(), shape.ep, shape.edp, num_nodes, num_nodes == 1 ? "" : "s",
@@ -272,22 +296,22 @@ class Check {
         static_cast<double>(state_bytes) / kMegabyte
     );
     if (options_.transport == TransportKind::kAuto && !choice_.why_not_nccl.empty()) {
-      fmt::print("transport: {}, not nccl: {}\n", choice_.name, choice_.why_not_nccl);
+      print_output("transport: {}, not nccl: {}\n", choice_.name, choice_.why_not_nccl);
     }
-    fmt::print(
+    print_output(
         "moved: {} of {} experts, {} bytes between ranks and {} within ranks, {} rounds\n",
         report_.moved_experts, shape.num_layers * shape.num_experts, report_.planned_bytes,
         report_.planned_here_bytes, report_.rounds
     );
-    fmt::print(
+    print_output(
         "rate: {:.3f} GB/s over {}, {:.3f} ms (median of {})\n",
         static_cast<double>(bytes) / seconds / 1e9, choice_.name, 1e3 * seconds, seconds_.size()
     );
-    fmt::print(
+    print_output(
         "memory: high water {:.3f} MB a rank, bound {:.3f} MB\n",
         static_cast<double>(high_water) / kMegabyte, static_cast<double>(bound) / kMegabyte
     );
-    fmt::print("verdict: ok, every byte is where the new placement puts it\n");
+    print_output("verdict: ok, every byte is where the new placement puts it\n");
   }
 
   const CheckOptions& options_;

@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "base/checked.hpp"
+#include "base/log.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/synth_run.hpp"
 #include "comm/agreement.hpp"
@@ -201,7 +203,7 @@ SynthProgress progress_of(const OptionValues& values) {
     const int reached = static_cast<int>(done * 10.0);
     if (reached > tenths) {
       tenths = reached;
-      fmt::print(stderr, "synth done={}%\n", 10 * reached);
+      report("synth done={}%\n", 10 * reached);
     }
   };
 }
@@ -210,7 +212,7 @@ void run_command(const OptionValues& values, const Communicator& comm) {
   const SynthRequest request = agree_on([&values] { return request_of(values); }, comm);
   const SynthSummary summary = run_synth(request, progress_of(values), comm);
   if (comm.is_root()) {
-    fmt::print(
+    print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"median_tokens\": {}, \"longest_tokens\": {}, "
         "\"moe_layers\": {}, \"experts\": {}, \"routing_bytes\": {}}}\n",
         summary.samples, summary.tokens, summary.median_tokens, summary.longest_tokens,

@@ -21,21 +21,29 @@ void check_mpi(int code, const char* call) {
   );
 }
 
-MPI_Comm duplicate(MPI_Comm parent) {
+bool mpi_runs() {
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  RP_CHECK(
-      initialized != 0 && finalized == 0, ErrorCode::kUsage, "MPI is {}",
-      finalized != 0 ? "finalized" : "not initialized"
-  );
+  return initialized != 0 && finalized == 0;
+}
+
+MPI_Comm duplicate(MPI_Comm parent) {
+  RP_CHECK(mpi_runs(), ErrorCode::kUsage, "MPI is not initialized, or finalized");
   RP_CHECK(parent != MPI_COMM_NULL, ErrorCode::kUsage, "the communicator is MPI_COMM_NULL");
   int joins_groups = 0;
   RP_MPI(MPI_Comm_test_inter(parent, &joins_groups));
   RP_CHECK(joins_groups == 0, ErrorCode::kUsage, "the communicator is an inter-communicator");
+  // The caller's handler ends the job by default, e.g. where MPI has no communicators left.
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  RP_MPI(MPI_Comm_get_errhandler(parent, &handler));
+  RP_MPI(MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN));
   MPI_Comm comm = MPI_COMM_NULL;
-  RP_MPI(MPI_Comm_dup(parent, &comm));
+  const int code = MPI_Comm_dup(parent, &comm);
+  MPI_Comm_set_errhandler(parent, handler);
+  MPI_Errhandler_free(&handler);
+  check_mpi(code, "MPI_Comm_dup");
   RP_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   return comm;
 }
@@ -55,9 +63,7 @@ Communicator::Communicator(Communicator&& other) noexcept
     : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
 
 Communicator::~Communicator() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (comm_ != MPI_COMM_NULL && finalized == 0) {
+  if (comm_ != MPI_COMM_NULL && mpi_runs()) {
     MPI_Comm_free(&comm_);
   }
 }

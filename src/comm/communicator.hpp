@@ -10,6 +10,9 @@ namespace routepack {
 // Throws TRANSFER_FAILED with the call and MPI's text unless the code is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
+// Initialized and not finalized: only then may MPI be called.
+[[nodiscard]] bool mpi_runs();
+
 // Collective. A duplicate whose errors are returned, not fatal. Throws USAGE where MPI does not
 // run, for MPI_COMM_NULL and for an inter-communicator.
 [[nodiscard]] MPI_Comm duplicate(MPI_Comm parent);

@@ -29,8 +29,7 @@ void validate_placement(const Placement& placement, int num_layers, int num_expe
   );
   RP_CHECK(
       placement.layers.size() == static_cast<std::size_t>(num_layers), ErrorCode::kFileMalformed,
-      "the placement has {} layers, the window has {} MoE layers", placement.layers.size(),
-      num_layers
+      "the placement has {} layers, not {}", placement.layers.size(), num_layers
   );
   for (const MoeLayer layer : ids<MoeLayer>(num_layers)) {
     const LayerPlacement& slots = placement.layers[layer];

@@ -35,6 +35,7 @@ Digest digest_inputs(
   DigestBuilder builder;
   builder.add(kPlanVersion);
   builder.add(table.epoch);
+  builder.add_all(table.layer_epoch.values());
   add_placement(builder, table.placement);
   add_placement(builder, target);
   builder.add(static_cast<int>(options.mode));
@@ -45,22 +46,37 @@ Digest digest_inputs(
   return builder.finish();
 }
 
-void validate_inputs(
-    const PlacementTable& table,
-    const Placement& target,
-    const ExpertRegistry& registry,
-    const CopyEngine& engine,
-    const ShuffleOptions& options
-) {
+void validate_table(const PlacementTable& table, const Placement& target) {
   const Placement& current = table.placement;
   const auto num_layers = static_cast<int>(current.layers.size());
   validate_placement(current, num_layers, current.num_experts);
   validate_placement(target, num_layers, current.num_experts);
   RP_CHECK(
-      options.round_bytes >= kSliceAlignment && options.deadline_seconds > 0.0, ErrorCode::kUsage,
-      "a shuffle of {} bytes a round within {} s: at least {} bytes and more than 0 s",
-      options.round_bytes, options.deadline_seconds, kSliceAlignment
+      current.ep == target.ep, ErrorCode::kTopologyMismatch,
+      "the placement in force has {} EP ranks, the target {}", current.ep, target.ep
   );
+  RP_CHECK(
+      table.layer_epoch.size() == current.layers.size(), ErrorCode::kUsage,
+      "the table has the epochs of {} layers, its placement has {}", table.layer_epoch.size(),
+      num_layers
+  );
+}
+
+void validate_options(const ShuffleOptions& options) {
+  constexpr std::int64_t kMaxRoundBytes = std::int64_t{1} << 40U;  // far above any memory
+  validate_times(options);
+  RP_CHECK(
+      options.round_bytes >= kSliceAlignment && options.round_bytes <= kMaxRoundBytes,
+      ErrorCode::kUsage, "round_bytes is {}, allowed are {} to {}", options.round_bytes,
+      kSliceAlignment, kMaxRoundBytes
+  );
+  RP_CHECK(
+      options.mode == ShuffleMode::kFullShadow || options.mode == ShuffleMode::kPerLayer,
+      ErrorCode::kUsage, "there is no shuffle mode {}", static_cast<int>(options.mode)
+  );
+}
+
+void validate_registry(const ExpertRegistry& registry, const CopyEngine& engine) {
   validate_addresses(registry);
   for (const SlotTensor& tensor : registry.tensors()) {
     RP_CHECK(
@@ -71,6 +87,23 @@ void validate_inputs(
         tensor.memory == Memory::kDevice ? "device" : "host", engine.name()
     );
   }
+  for (const DerivedTensor& tensor : registry.derived()) {
+    RP_CHECK(
+        tensor.rebuild != nullptr, ErrorCode::kUsage,
+        "layer {}, kind {}: derived, but without a function that rebuilds it", tensor.layer.value(),
+        tensor.kind
+    );
+  }
+}
+
+// Of the first agreement, which brings invalid options to light and so cannot wait by them.
+Deadline first_deadline(const ShuffleOptions& options) {
+  try {
+    validate_times(options);
+  } catch (const Error&) {
+    return agreement_deadline(ShuffleOptions{});
+  }
+  return agreement_deadline(options);
 }
 
 // What a rank tells all others at the start: its error, if it has one, the digest of its inputs
@@ -84,7 +117,9 @@ std::vector<std::byte> make_announcement(
 ) {
   ByteWriter writer;
   try {
-    validate_inputs(table, target, registry, transport.engine(), options);
+    validate_table(table, target);
+    validate_options(options);
+    validate_registry(registry, transport.engine());
     writer.add(0);
   } catch (const Error& error) {
     writer.add(1);
@@ -211,6 +246,23 @@ class Shuffle {
   std::int64_t epoch_before_ = table_.epoch;
 };
 
+// The transport for the time of one shuffle. Two at once would mix their messages.
+class Turn {
+ public:
+  explicit Turn(Control& control) : control_(control) {
+    RP_CHECK(
+        control.try_enter(), ErrorCode::kUsage,
+        "the transport is in use by another shuffle, of another thread or around this call"
+    );
+  }
+  ~Turn() { control_.leave(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Control& control_;
+};
+
 void count_planned(const std::vector<ByteMove>& moves, ShuffleReport& report) {
   for (const ByteMove& move : moves) {
     (move.source == move.target ? report.planned_here_bytes : report.planned_bytes) += move.bytes;
@@ -234,8 +286,9 @@ ShuffleReport apply_placement(
 ) {
   const auto start = Deadline::Clock::now();
   Control& control = transport.control();
+  const Turn turn{control};
   const std::vector<std::vector<std::byte>> announcements = control.all_gather(
-      make_announcement(table, target, registry, transport, options), agreement_deadline(options)
+      make_announcement(table, target, registry, transport, options), first_deadline(options)
   );
   if (announcements.empty()) {
     lose_contact(control, options, missing_agreement("telling the placements"));

@@ -209,30 +209,32 @@ void ClosedFormState::read_back() const {
   }
 }
 
-std::string ClosedFormState::find_fault(const Placement& placement) const {
-  const std::vector<IndexVector<SlotId, ExpertId>> experts = experts_by_slot(placement);
+std::string ClosedFormState::find_tensor_fault(const Place& place, ExpertId expert) const {
+  const SlotTensor& tensor = place.tensor;
+  const std::uint64_t key = tensor_key(shape_.seed, tensor.layer, expert, tensor.kind);
+  for (std::size_t n = 0; n < tensor.ranges.size(); ++n) {
+    const TensorRange& range = tensor.ranges[n];
+    const std::int64_t wrong =
+        find_difference(arena_.data() + place.offsets[n], key, range.begin, range.bytes);
+    if (wrong < range.begin + range.bytes) {
+      return fmt::format(
+          "layer {}, tensor {}, slot {}: bytes from {} on are not those of expert {}",
+          tensor.layer.value(), tensor.kind, tensor.slot.value(), wrong, expert.value()
+      );
+    }
+  }
+  return {};
+}
+
+std::string ClosedFormState::find_stray_write() const {
   struct Extent {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
   std::vector<Extent> used;
-  read_back();
   for (const Place& place : places_) {
-    const SlotTensor& tensor = place.tensor;
-    const ExpertId expert = experts[tensor.layer.offset()][tensor.slot];
-    const std::uint64_t key = tensor_key(shape_.seed, tensor.layer, expert, tensor.kind);
-    for (std::size_t n = 0; n < tensor.ranges.size(); ++n) {
-      const TensorRange& range = tensor.ranges[n];
-      const std::int64_t offset = place.offsets[n];
-      const std::int64_t wrong =
-          find_difference(arena_.data() + offset, key, range.begin, range.bytes);
-      if (wrong < range.begin + range.bytes) {
-        return fmt::format(
-            "layer {}, tensor {}, slot {}: bytes from {} on are not those of expert {}",
-            tensor.layer.value(), tensor.kind, tensor.slot.value(), wrong, expert.value()
-        );
-      }
-      used.push_back(Extent{offset, offset + range.bytes});
+    for (std::size_t n = 0; n < place.offsets.size(); ++n) {
+      used.push_back(Extent{place.offsets[n], place.offsets[n] + place.tensor.ranges[n].bytes});
     }
   }
   std::sort(used.begin(), used.end(), [](const Extent& a, const Extent& b) {
@@ -249,6 +251,37 @@ std::string ClosedFormState::find_fault(const Placement& placement) const {
     free_from = extent.end;
   }
   return {};
+}
+
+std::string ClosedFormState::find_fault(const Placement& placement) const {
+  const std::vector<IndexVector<SlotId, ExpertId>> experts = experts_by_slot(placement);
+  read_back();
+  for (const Place& place : places_) {
+    const ExpertId expert = experts[place.tensor.layer.offset()][place.tensor.slot];
+    if (std::string fault = find_tensor_fault(place, expert); !fault.empty()) {
+      return fault;
+    }
+  }
+  return find_stray_write();
+}
+
+LayerContents ClosedFormState::compare_layers(const Placement& before, const Placement& after)
+    const {
+  const std::vector<IndexVector<SlotId, ExpertId>> old_experts = experts_by_slot(before);
+  const std::vector<IndexVector<SlotId, ExpertId>> new_experts = experts_by_slot(after);
+  read_back();
+  const bool is_clean = find_stray_write().empty();
+  const IndexVector<MoeLayer, bool> all{before.layers.size(), is_clean};
+  LayerContents contents{all, all};
+  for (const Place& place : places_) {
+    const MoeLayer layer = place.tensor.layer;
+    const auto agrees = [&](const std::vector<IndexVector<SlotId, ExpertId>>& experts) {
+      return find_tensor_fault(place, experts[layer.offset()][place.tensor.slot]).empty();
+    };
+    contents.is_old[layer] = contents.is_old[layer] && agrees(old_experts);
+    contents.is_new[layer] = contents.is_new[layer] && agrees(new_experts);
+  }
+  return contents;
 }
 
 Placement make_moved_placement(

@@ -29,6 +29,11 @@ struct StateShape {
 // bf16 weight, fp32 master, exp_avg and exp_avg_sq: 14 bytes a parameter.
 [[nodiscard]] std::int64_t bytes_per_expert(const StateShape& shape);
 
+struct LayerContents {
+  IndexVector<MoeLayer, bool> is_old;
+  IndexVector<MoeLayer, bool> is_new;
+};
+
 class ClosedFormState {
  public:
   // What rank `rank` of ep * edp holds: EP rank = rank % ep, EDP shard = rank / ep. The experts
@@ -44,12 +49,18 @@ class ClosedFormState {
   // The first byte that is not what `placement` demands, as a sentence; empty when all are. Bytes
   // between the tensors count too: nobody may write there.
   [[nodiscard]] std::string find_fault(const Placement& placement) const;
+  // The same layer by layer, against two placements: a layer that no move touches on this rank is
+  // both. A byte written outside the tensors makes every layer neither.
+  [[nodiscard]] LayerContents compare_layers(const Placement& before, const Placement& after) const;
 
  private:
+  struct Place;
   void reserve_weights(EpRank ep_rank);
   void reserve_optimizer(EpRank ep_rank, int shard);
   [[nodiscard]] std::int64_t reserve(std::int64_t bytes);
   void read_back() const;
+  [[nodiscard]] std::string find_tensor_fault(const Place& place, ExpertId expert) const;
+  [[nodiscard]] std::string find_stray_write() const;
 
   StateShape shape_;
   mutable std::vector<std::byte> arena_;  // with a device: the host's copy

@@ -2,6 +2,7 @@
 // that they work while the data transport is broken. Every wait has a deadline.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,10 @@ class Control {
 
   // The number of the next transaction; every rank asks equally often.
   [[nodiscard]] std::uint64_t next_serial() { return ++serial_; }
+
+  // One shuffle at a time: false while another thread's, or the caller's own, is under way.
+  [[nodiscard]] bool try_enter() { return !is_busy_.test_and_set(); }
+  void leave() { is_busy_.clear(); }
 
   // Collective, element-wise minimum in place. False when the deadline came first: contact with a
   // rank is lost and only lose_contact() may follow.
@@ -49,6 +54,7 @@ class Control {
 
  private:
   std::uint64_t serial_ = 0;
+  std::atomic_flag is_busy_;
 };
 
 }  // namespace routepack

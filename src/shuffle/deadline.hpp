@@ -8,10 +8,19 @@ namespace routepack {
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
+  // What the clock cannot count to, infinity included, never comes; below 0 and NaN: has passed.
   [[nodiscard]] static Deadline after(double seconds) {
+    const Clock::time_point now = Clock::now();
+    const std::chrono::duration<double> left = Clock::time_point::max() - now;
+    if (!(seconds > 0.0)) {
+      return Deadline{now};
+    }
+    // Half of it: near the clock's end a double is coarser than the clock.
+    if (seconds >= left.count() / 2.0) {
+      return Deadline{Clock::time_point::max()};
+    }
     return Deadline{
-        Clock::now() +
-        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
+        now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
   }
   [[nodiscard]] bool expired() const { return Clock::now() >= at_; }
   [[nodiscard]] Clock::time_point at() const { return at_; }

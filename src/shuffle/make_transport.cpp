@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
+#include "comm/inputs.hpp"
 #include "shuffle/device_engine.hpp"
 #include "shuffle/mpi_transport.hpp"
 #include "shuffle/nccl_transport.hpp"
@@ -57,10 +58,17 @@ TransportChoice choose_transport(
     std::optional<int> device,
     double setup_seconds
 ) {
-  if (kind == TransportKind::kMpi) {
-    return wrap(std::make_unique<MpiTransport>(parent), "not asked for");
-  }
   const Communicator comm{parent};
+  agree_on_inputs({{"the kind of transport", fmt::format("{}", static_cast<int>(kind))}}, comm);
+  switch (kind) {
+    case TransportKind::kMpi:
+      return wrap(std::make_unique<MpiTransport>(parent), "not asked for");
+    case TransportKind::kNccl:
+    case TransportKind::kAuto:
+      break;
+    default:
+      fail(ErrorCode::kUsage, "there is no kind of transport {}", static_cast<int>(kind));
+  }
   const std::string obstacle = first_obstacle(find_obstacle(libraries, device), comm);
   if (!obstacle.empty()) {
     RP_CHECK(

@@ -1,11 +1,12 @@
 #include "shuffle/mpi_control.hpp"
 
-#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <thread>
 
 #include "base/check.hpp"
+#include "base/log.hpp"
 
 namespace routepack {
 namespace {
@@ -30,16 +31,16 @@ bool wait_until(MPI_Request& request, const Deadline& deadline) {
 }
 
 MpiControl::~MpiControl() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
+  const bool runs = mpi_runs();
   for (const std::unique_ptr<Notice>& notice : notices_) {
-    if (finalized == 0 && notice->request != MPI_REQUEST_NULL) {
+    if (runs && notice->request != MPI_REQUEST_NULL) {
       MPI_Wait(&notice->request, MPI_STATUS_IGNORE);  // 8 bytes: buffered by every MPI
     }
   }
 }
 
 bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const Deadline& deadline) {
+  RP_CHECK(mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
   // The library may go on writing here if the deadline comes first; the job then ends.
   auto result = std::make_unique<std::vector<std::int64_t>>(words.begin(), words.end());
   MPI_Request request = MPI_REQUEST_NULL;
@@ -58,6 +59,7 @@ bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const Deadline& d
 std::vector<std::vector<std::byte>> MpiControl::all_gather(
     std::span<const std::byte> mine, const Deadline& deadline
 ) {
+  RP_CHECK(mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
   struct Buffers {
     std::int64_t my_size = 0;
     std::vector<std::int64_t> sizes;
@@ -146,10 +148,11 @@ bool MpiControl::failure_announced(std::uint64_t serial) {
 }
 
 void MpiControl::lose_contact(const std::string& reason) {
-  fmt::print(stderr, "routepack: error [{}] {}\n", name_of(ErrorCode::kTransferFailed), reason);
-  std::fflush(stderr);
-  MPI_Abort(comm_.get(), kLostContactStatus);
-  std::abort();  // MPI_Abort does not return
+  report("routepack: error [{}] {}\n", name_of(ErrorCode::kTransferFailed), reason);
+  if (mpi_runs()) {
+    MPI_Abort(comm_.get(), kLostContactStatus);
+  }
+  std::_Exit(kLostContactStatus);  // where MPI is over, or its abort came back
 }
 
 }  // namespace routepack

@@ -37,9 +37,7 @@ MpiTransport::MpiTransport(MPI_Comm parent, std::shared_ptr<CopyEngine> engine)
     : control_(parent), engine_(std::move(engine)), data_(duplicate(parent)) {}
 
 MpiTransport::~MpiTransport() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized != 0) {
+  if (!mpi_runs()) {
     return;
   }
   for (MPI_Comm& comm : retired_) {

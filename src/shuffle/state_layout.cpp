@@ -221,13 +221,22 @@ void check_cover(const StateLayout& layout) {
 void check_classes(const Decoded& all, const StateLayout& layout) {
   const auto is_registered = [&](const NamedKind& named) {
     const auto at = std::lower_bound(all.kinds.begin(), all.kinds.end(), named.kind);
-    if (at == all.kinds.end() || *at != named.kind || named.layer.value() < 0 ||
-        named.layer.value() >= layout.num_layers) {
+    if (at == all.kinds.end() || *at != named.kind) {
       return false;
     }
     const KindId kind{static_cast<std::size_t>(at - all.kinds.begin())};
     return layout.bytes_of(named.layer, kind) > 0;
   };
+  for (const std::set<NamedKind>* list : {&all.shared, &all.derived, &all.required}) {
+    for (const NamedKind& named : *list) {
+      RP_CHECK(
+          named.layer.value() >= 0 && named.layer.value() < layout.num_layers,
+          ErrorCode::kStateIncomplete,
+          "layer {}, kind {}: declared, but the placement has {} layers", named.layer.value(),
+          named.kind, layout.num_layers
+      );
+    }
+  }
   for (const NamedKind& named : all.shared) {
     RP_CHECK(
         !is_registered(named) && !all.derived.contains(named), ErrorCode::kStateIncomplete,
@@ -314,13 +323,28 @@ void validate_addresses(const ExpertRegistry& registry) {
     const std::byte* end;
     const SlotTensor* tensor;
   };
+  // What no address space holds: sums of valid sizes stay far below 64 bits.
+  constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 47U;
   std::vector<Extent> extents;
   for (const SlotTensor& tensor : registry.tensors()) {
+    RP_CHECK(
+        tensor.tensor_bytes <= kMaxTensorBytes, ErrorCode::kStateIncomplete,
+        "layer {}, kind {}, slot {}: a tensor of {} bytes, at most {} fit an address space",
+        tensor.layer.value(), tensor.kind, tensor.slot.value(), tensor.tensor_bytes, kMaxTensorBytes
+    );
     for (const TensorRange& range : tensor.ranges) {
       RP_CHECK(
           range.address != nullptr && range.bytes > 0, ErrorCode::kStateIncomplete,
           "layer {}, kind {}, slot {}: a range of {} bytes at no address or empty",
           tensor.layer.value(), tensor.kind, tensor.slot.value(), range.bytes
+      );
+      RP_CHECK(
+          range.begin >= 0 && range.bytes <= tensor.tensor_bytes &&
+              range.begin <= tensor.tensor_bytes - range.bytes,
+          ErrorCode::kStateIncomplete,
+          "layer {}, kind {}, slot {}: {} bytes from byte {} on do not ascend within {}",
+          tensor.layer.value(), tensor.kind, tensor.slot.value(), range.bytes, range.begin,
+          tensor.tensor_bytes
       );
       extents.push_back(Extent{range.address, range.address + range.bytes, &tensor});
     }

@@ -74,6 +74,17 @@ class Transaction {
   bool broken_ = false;  // a round was abandoned on this rank
 };
 
+// Of the running exception, whatever its type.
+std::string current_text() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
 void Transaction::note(std::int64_t round, std::string text, std::int64_t waited_us) {
   if (!fault_) {
     fault_ = LocalFault{round, waited_us, std::move(text)};
@@ -101,6 +112,8 @@ void Transaction::prepare() {
                 "rank {} has no memory for {} bytes of buffers", rank_, memory_bound_bytes(streams_)
             )
     );
+  } catch (...) {  // of the engine
+    note(-1, fmt::format("rank {} has no buffers: {}", rank_, current_text()));
   }
 }
 
@@ -264,10 +277,10 @@ std::string Transaction::rebuild_derived(const std::vector<MoeLayer>& layers) co
     }
     try {
       tensor.rebuild();
-    } catch (const std::exception& error) {
+    } catch (...) {
       return fmt::format(
           "the experts have moved, but rank {} could not rebuild layer {}, tensor {}: {}", rank_,
-          tensor.layer.value(), tensor.kind, error.what()
+          tensor.layer.value(), tensor.kind, current_text()
       );
     }
   }
@@ -313,6 +326,17 @@ TransactionOutcome run_transaction(
   return TransactionOutcome{true, transaction.commit(layers)};
 }
 
+void validate_times(const ShuffleOptions& options) {
+  // Written so that NaN fails.
+  RP_CHECK(
+      options.deadline_seconds > 0.0 && options.agreement_seconds >= 0.0, ErrorCode::kUsage,
+      "deadline_seconds is {}, it must be more than 0; agreement_seconds is {}, it must be at "
+      "least "
+      "0",
+      options.deadline_seconds, options.agreement_seconds
+  );
+}
+
 Deadline agreement_deadline(const ShuffleOptions& options) {
   return Deadline::after(
       options.agreement_seconds > 0.0 ? options.agreement_seconds : 2.0 * options.deadline_seconds
@@ -326,7 +350,10 @@ std::string missing_agreement(const char* where) {
 void lose_contact(Control& control, const ShuffleOptions& options, const std::string& reason) {
   const std::string text = fmt::format("rank {} gives up: {}", control.rank(), reason);
   if (options.on_lost_contact) {
-    options.on_lost_contact(text);
+    try {
+      options.on_lost_contact(text);
+    } catch (...) {  // the job must end whatever the caller's words were
+    }
   }
   control.lose_contact(text);
   std::terminate();  // unreachable; compilers forget [[noreturn]] in a virtual call

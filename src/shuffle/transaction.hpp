@@ -42,7 +42,10 @@ struct TransactionOutcome {
     ShuffleReport& report
 );
 
-// How long an agreement may take.
+// Throws USAGE unless the options' times are ones that a wait can have.
+void validate_times(const ShuffleOptions& options);
+
+// How long an agreement may take. The times must be valid.
 [[nodiscard]] Deadline agreement_deadline(const ShuffleOptions& options);
 
 // The reason that an agreement did not come.
