@@ -1,14 +1,16 @@
-// Bytes of token routes counted per second on one core, beside a plain read (sum) of the same
-// bytes: how far counting is from the memory limit.
+// Bytes of token routes read from a file in the page cache and counted per second on one core,
+// beside a plain read (sum) of the same bytes: how far counting is from the memory limit.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "demand/count_routes.hpp"
 #include "random/stream.hpp"
+#include "support/test_window.hpp"
 
 namespace routepack {
 namespace {
@@ -19,58 +21,55 @@ struct Model {
   int top_k;
 };
 
-// A window in memory: samples of equal length, every line drawn without repetition.
+// A window's folder, its files in the page cache: samples of equal length, every line drawn without
+// repetition.
 template <class T>
-class SyntheticRoutes {
+class SyntheticWindow {
  public:
-  SyntheticRoutes(Model model, std::int64_t num_bytes, std::int64_t length)
-      : layers_(static_cast<std::size_t>(model.layers)) {
-    std::iota(layers_.begin(), layers_.end(), 0);
+  SyntheticWindow(Model model, std::int64_t num_bytes, std::int64_t length) {
     const std::int64_t ids_per_token = std::int64_t{model.layers} * model.top_k;
     const std::int64_t num_samples =
         num_bytes / (ids_per_token * static_cast<std::int64_t>(sizeof(T)) * length);
-    lengths_.assign(static_cast<std::size_t>(num_samples), length);
-    for (std::int64_t sample = 0; sample <= num_samples; ++sample) {
-      offsets_.push_back(sample * length);
-    }
+    testing::TestWindow window;
+    window.num_experts = model.experts;
+    window.top_k = model.top_k;
+    window.moe_layers.resize(static_cast<std::size_t>(model.layers));
+    std::iota(window.moe_layers.begin(), window.moe_layers.end(), 0);
+    window.num_layers = window.axis = model.layers;
+    window.lengths.assign(static_cast<std::size_t>(num_samples), length);
+    window.row_counts = window.lengths;
+    window.write(folder_.path());
+    const std::vector<T> ids = draw_ids(model, num_samples * length * model.layers);
+    write_npy(
+        folder_.file("routed_experts.npy"), std::span<const T>(ids),
+        {num_samples * length, model.layers, model.top_k}
+    );
+    num_bytes_ = static_cast<std::int64_t>(std::as_bytes(std::span(ids)).size());
+  }
+
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
+  [[nodiscard]] std::int64_t num_bytes() const { return num_bytes_; }  // of the routes
+
+ private:
+  static std::vector<T> draw_ids(Model model, std::int64_t num_lines) {
+    std::vector<T> ids;
     const Stream stream{1, Purpose::kTests, 0};
-    for (std::int64_t line = 0; line < num_samples * length * model.layers; ++line) {
+    for (std::int64_t line = 0; line < num_lines; ++line) {
       // An arithmetic progression of odd step modulo a power of two repeats nothing.
       const Block draw = stream.at(0, static_cast<std::uint64_t>(line));
       const auto experts = static_cast<std::uint32_t>(model.experts);
       std::uint32_t id = draw.below(0, experts);
       const std::uint32_t step = 2 * draw.below(1, experts / 2) + 1;
       for (int slot = 0; slot < model.top_k; ++slot) {
-        ids_.push_back(static_cast<T>(id));
+        ids.push_back(static_cast<T>(id));
         id = (id + step) % experts;
       }
     }
-    view_.ids.name = "bench";
-    view_.ids.dtype = npy_dtype<T>();
-    view_.ids.shape = {num_samples * length, model.layers, model.top_k};
-    view_.ids.data = std::as_bytes(std::span(ids_));
-    view_.axis_size = model.layers;
-    view_.top_k = model.top_k;
-    view_.num_experts = model.experts;
-    view_.moe_layers = layers_;
-    view_.runs = {{0, 0, model.layers}};
-    view_.lengths = lengths_;
-    view_.row_offsets = offsets_;
-  }
-  SyntheticRoutes(const SyntheticRoutes&) = delete;
-  SyntheticRoutes& operator=(const SyntheticRoutes&) = delete;
-
-  [[nodiscard]] const RouteView& view() const { return view_; }
-  [[nodiscard]] std::int64_t num_samples() const {
-    return static_cast<std::int64_t>(lengths_.size());
+    return ids;
   }
 
- private:
-  std::vector<int> layers_;
-  std::vector<T> ids_;
-  std::vector<std::int64_t> lengths_;
-  std::vector<std::int64_t> offsets_;
-  RouteView view_;
+  testing::TempFolder folder_;
+  std::int64_t num_bytes_ = 0;
 };
 
 constexpr std::int64_t kBytes = std::int64_t{128} << 20U;
@@ -81,13 +80,14 @@ void bench_count(benchmark::State& state) {
   const Model model{
       static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
       static_cast<int>(state.range(2))};
-  const SyntheticRoutes<T> routes(model, kBytes, state.range(3));
+  const SyntheticWindow<T> window(model, kBytes, state.range(3));
+  const WindowHeader header = open_window(window.folder());
   for ([[maybe_unused]] auto iteration : state) {
-    const CountedDemand counted = count_routes(routes.view(), {0, routes.num_samples()});
+    const RouteFile routes(header);
+    const CountedDemand counted = count_routes(routes.view(), {0, header.shape.num_samples});
     benchmark::DoNotOptimize(counted.demand.data());
   }
-  const auto bytes = static_cast<std::int64_t>(routes.view().ids.data.size());
-  state.SetBytesProcessed(state.iterations() * bytes);
+  state.SetBytesProcessed(state.iterations() * window.num_bytes());
 }
 
 void bench_plain_read(benchmark::State& state) {
@@ -111,8 +111,8 @@ BENCHMARK(bench_count<std::uint8_t>)
     ->Args(kGptOss)
     ->Args(kShortSamples)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(bench_count<std::int16_t>)->Args(kLingFlash)->Unit(benchmark::kMillisecond);
-BENCHMARK(bench_count<std::int32_t>)->Args(kDeepSeekV3)->Unit(benchmark::kMillisecond);
+BENCHMARK(bench_count<std::uint16_t>)->Args(kLingFlash)->Unit(benchmark::kMillisecond);
+BENCHMARK(bench_count<std::uint32_t>)->Args(kDeepSeekV3)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace routepack

@@ -66,8 +66,11 @@ AttentionParts attention_parts(const Job& job, const Plan& plan) {
   const int per_shard = job.options.topology.dp_per_shard();
   AttentionParts parts;
   parts.mean = std::accumulate(cells.begin(), cells.end(), 0.0) / per_shard;
-  parts.bound =
-      attention_lower_bound(padded, stage, job.options.cost.capacity_tokens, per_shard).cost;
+  parts.bound = attention_lower_bound(
+                    padded, stage, {plan.layout.num_cells(), per_shard},
+                    cell_rules(job.options, plan.window.top_k)
+  )
+                    .cost;
   parts.blocks = plan.routepack.attention;
   std::sort(cells.begin(), cells.end(), std::greater<>());
   for (std::size_t first = 0; first < cells.size(); first += static_cast<std::size_t>(per_shard)) {

@@ -85,9 +85,7 @@ class Window {
         placement_(place(options, slice, comm)),
         padded_(pad_lengths(all_gather(slice.lengths, comm), 1, options.cost.capacity_tokens)),
         rows_(pack_rows(padded_, options.cost.capacity_tokens, options.topology.dp, 1, {})),
-        bound_(max_shard_lower_bound(
-            padded_, placement_.lower_bound.values(), options.topology, options.cost
-        )),
+        bound_(bound_of(slice, comm)),
         node_(comm.split_by_node()),
         placed_(
             slice, padded_, options, rows_.certificate.num_rows, placement_.placement, node_, comm
@@ -104,6 +102,15 @@ class Window {
     return place_experts(
         {demand, slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep}, {}, 1,
         comm
+    );
+  }
+
+  [[nodiscard]] ShardBound bound_of(const WindowSlice& slice, const Communicator& comm) const {
+    const IndexVector<SampleId, std::int64_t> routed = gather_routed_pairs(slice, comm);
+    return max_shard_lower_bound(
+        {padded_, routed, pairs_of_layers(reduce_demand(slice, comm).demand),
+         placement_.lower_bound.values(), options_.topology, options_.cost,
+         cell_rules(options_, slice.shape.top_k), rows_.certificate.num_rows}
     );
   }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "io/mapped_file.hpp"
+#include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "support/random_window.hpp"
 
@@ -301,7 +301,7 @@ TEST(Program, DemandIsTheSameAtAnyRankCount) {
     const Outcome outcome = run("demand " + folder.path() + " --out " + out, ranks);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, summary);
-    const MappedFile file(out);
+    const FileCopy file(out);
     const NpyView view = view_npy(file.bytes(), out);
     EXPECT_EQ(view.dtype, NpyDtype::kInt64);
     EXPECT_EQ(view.shape, (std::vector<std::int64_t>{2, 8}));

@@ -83,16 +83,51 @@ TEST(CountRoutes, ARowOfMinusOneIsAMissingRoute) {
   expect_counts(one_layer(2, {-1, -1, -1, -1}), {0, 0, 0, 0}, 0);
 }
 
-TEST(CountRoutes, ALastRowOfZerosIsAFillerOnlyWhereItCanBeOne) {
+TEST(CountRoutes, LastRowsOfZerosAreFillersOnlyWhereTheyCanBe) {
   expect_counts(one_layer(2, {2, 3, 0, 0}), {0, 0, 1, 1}, 2);  // T rows: a filler
-  expect_counts(one_layer(1, {0, 0}), {0, 0, 0, 0}, 0);
+  expect_counts(one_layer(4, {2, 3, 0, 0, 0, 0, 0, 0}), {0, 0, 1, 1}, 2);
+  // A missing route ends the tail, as any other row does.
+  expect_counts(one_layer(4, {2, 3, -1, -1, 0, 0, 0, 0}), {0, 0, 1, 1}, 2);
+  // The first row is no filler.
+  expect_fault(one_layer(1, {0, 0}), ErrorCode::kLayerAllZero, "sample 0: layer 0 is all zeros");
+  expect_fault(one_layer(3, {0, 0, 0, 0, 0, 0}), ErrorCode::kLayerAllZero, "sample 0: layer 0");
   // T-1 rows: the last of them is a real token.
   expect_fault(one_layer(3, {2, 3, 0, 0}), ErrorCode::kDuplicateExpertInRow, "sample 0, token 1");
   // Anywhere else zeros are a repeated id.
   expect_fault(one_layer(2, {0, 0, 2, 3}), ErrorCode::kDuplicateExpertInRow, "sample 0, token 0");
+  expect_fault(
+      one_layer(4, {2, 3, 0, 0, -1, -1, 0, 0}), ErrorCode::kDuplicateExpertInRow,
+      "sample 0, token 1, layer 0: expert id 0 appears twice among the top 2; the row is all zeros "
+      "at every layer: a missing route inside a sample is written as -1"
+  );
   // Zeros at one layer only are no filler.
   TestWindow two_layers{.lengths = {2}, .row_counts = {2}, .ids = {0, 1, 2, 3, 0, 0, 1, 2}};
   expect_fault(two_layers, ErrorCode::kDuplicateExpertInRow, "sample 0, token 1, layer 0");
+  EXPECT_EQ(count(two_layers, count_routes).text.find("-1"), std::string::npos);
+}
+
+TEST(CountRoutes, DenseLayersOfAFillerHoldAnything) {
+  TestWindow window = one_layer(3, {9, 9, 0, 1, 5, 5, 0, 0, 7, 7, 0, 0});
+  window.num_layers = 2;
+  window.moe_layers = {1};
+  window.axis = 2;
+  window.row_counts = {3};
+  expect_counts(window, {1, 1, 0, 0}, 2);
+}
+
+// More rows than are read at once, so that the tail is found in several steps.
+TEST(CountRoutes, FillersMayBeMostOfALongSample) {
+  constexpr std::int64_t kLength = 300'000;
+  for (const std::int64_t routed : {std::int64_t{1}, std::int64_t{100'000}, kLength}) {
+    TestWindow window = one_layer(kLength, {});
+    window.row_counts = {kLength};
+    window.ids.assign(2 * kLength, 0);
+    for (std::int64_t row = 0; row < routed; ++row) {
+      window.ids[static_cast<std::size_t>(2 * row)] = 3;
+    }
+    const auto count = static_cast<std::uint32_t>(routed);
+    expect_counts(window, {count, 0, 0, count}, 2 * routed);
+  }
 }
 
 TEST(CountRoutes, WithTopOneZeroIsAnExpert) {

@@ -22,7 +22,7 @@ CountedDemand read(const std::vector<std::int64_t>& counts, const std::string& d
   window.write(folder.path());
   write_file(folder.file("demand.npy"), npy_array(descr, {2, 2, 3}, counts));
   const WindowHeader header = open_window(folder.path());
-  return read_counts(header, CountFile(header).view(), {0, 2});
+  return read_counts(header, CountFile(header).array(), {0, 2});
 }
 
 const std::vector<std::int64_t> kCounts = {3, 2, 1, 0, 3, 3, 1, 1, 0, 0, 0, 2};

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
@@ -18,31 +17,6 @@ using testing::expect_error;
 using testing::read_file;
 using testing::TempFolder;
 using testing::write_file;
-
-TEST(MappedFile, HoldsTheBytesAndMoves) {
-  const TempFolder folder;
-  write_file(folder.file("a"), "hello");
-  MappedFile file(folder.file("a"));
-  const MappedFile moved(std::move(file));
-  EXPECT_EQ(moved.path(), folder.file("a"));
-  const auto bytes = moved.bytes();
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), "hello");
-  moved.advise_sequential(bytes.subspan(1, 2));
-  moved.advise_sequential({});
-}
-
-TEST(MappedFile, NamesWhatItCannotMap) {
-  const TempFolder folder;
-  write_file(folder.file("empty"), "");
-  const auto expect = [&](const std::string& path, const std::string& text) {
-    expect_error(ErrorCode::kFileMalformed, path, [&] { const MappedFile file(path); });
-    expect_error(ErrorCode::kFileMalformed, text, [&] { const MappedFile file(path); });
-  };
-  expect(folder.file("missing"), "No such file");
-  expect(folder.path(), "is a folder");
-  expect(folder.file("empty"), "is empty");
-  expect("/dev/null", "no regular file");
-}
 
 TEST(AtomicFile, AppearsOnlyWhenCommitted) {
   const TempFolder folder;

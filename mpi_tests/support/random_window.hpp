@@ -58,14 +58,17 @@ inline RandomWindow make_random_window(const RandomWindowShape& shape, Draws& dr
   for (int sample = 0; sample < shape.num_samples; ++sample) {
     const std::int64_t length = 1 + draws.below(shape.max_length);
     const std::int64_t rows = length - draws.below(2);
-    const bool filler = shape.top_k > 1 && rows == length && draws.one_in(2);
+    // A tail of fillers, never the first row.
+    const bool has_fillers = shape.top_k > 1 && rows == length && draws.one_in(2);
+    const std::int64_t fillers =
+        has_fillers ? std::min(rows - 1, draws.one_in(2) ? 1 : draws.below(length)) : 0;
     window.lengths.push_back(length);
     window.row_counts.push_back(rows);
     made.demand.resize(made.demand.size() + row_size, 0);
     std::uint32_t* demand = made.demand.data() + made.demand.size() - row_size;
     made.unrouted_tokens += length - rows;
     for (std::int64_t row = 0; row < rows; ++row) {
-      const bool is_filler = filler && row == rows - 1;
+      const bool is_filler = row >= rows - fillers;
       const bool missing = !is_filler && has_sentinel && draws.one_in(20);
       made.unrouted_tokens += is_filler || missing ? 1 : 0;
       for (int axis = 0; axis < window.axis; ++axis) {
@@ -82,9 +85,8 @@ inline RandomWindow make_random_window(const RandomWindowShape& shape, Draws& dr
                  ) != window.ids.end()) {
             id = draws.below(shape.num_experts);
           }
-          id = is_filler ? 0 : missing ? -1 : id;
-          if (is_filler || missing) {
-            window.ids.push_back(id);
+          if (is_moe && (is_filler || missing)) {
+            window.ids.push_back(is_filler ? 0 : -1);
             continue;
           }
           if (is_moe) {

@@ -15,7 +15,7 @@
 #include "comm/collectives.hpp"
 #include "comm/inputs.hpp"
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
+#include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "io/placement_reader.hpp"
 #include "placement/gather.hpp"
@@ -32,7 +32,7 @@ struct DemandFile {
 
 DemandFile read_demand(const std::string& path) {
   constexpr std::int64_t kMaxAxis = 1 << 16;  // of layers as of experts
-  const MappedFile file(path);
+  const FileCopy file(path);
   const NpyView view = view_npy(file.bytes(), path);
   RP_CHECK(
       view.shape.size() == 2, ErrorCode::kFileMalformed,

@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "demand/count_routes_exact.hpp"
 #include "demand/route_kernel.hpp"
+#include "demand/route_reader.hpp"
 
 namespace routepack {
 namespace {
@@ -17,13 +18,12 @@ class SampleCounter {
  public:
   using Counter = std::uint16_t;
 
-  explicit SampleCounter(const RouteView& routes)
+  // For samples in front of `end_sample`.
+  SampleCounter(const RouteView& routes, std::int64_t end_sample)
       : routes_(routes),
-        ids_(routes.ids.as<T>()),
+        reader_(routes, routes.row_offsets[static_cast<std::size_t>(end_sample)], kBufferBytes),
         checker_(routes.top_k, routes.num_experts),
-        tile_rows_(std::max<std::int64_t>(
-            1, kTileBytes / (routes.ids_per_token() * static_cast<std::int64_t>(sizeof(T)))
-        )),
+        tile_rows_(std::max<std::int64_t>(1, kTileBytes / routes.bytes_per_token())),
         counters_(
             static_cast<std::size_t>(routes.num_moe_layers()) *
             static_cast<std::size_t>(routes.num_experts)
@@ -31,21 +31,23 @@ class SampleCounter {
 
   // Adds a sample to its demand [L, E]; returns how many of its tokens have a route.
   std::int64_t add_sample(std::int64_t sample, std::span<std::uint32_t> demand) {
-    const std::int64_t num_rows = num_rows_without_filler(routes_, sample);
+    const std::int64_t first_token = routes_.row_offsets[static_cast<std::size_t>(sample)];
+    const std::int64_t num_rows = num_rows_without_fillers(routes_, sample);
     std::int64_t routed = 0;
     std::int64_t pending = 0;  // tokens in the counters
     for (std::int64_t begin = 0; begin < num_rows; begin += tile_rows_) {
       const RowRange rows{begin, std::min(begin + tile_rows_, num_rows)};
       const std::int64_t size = rows.end - rows.begin;
-      if (!tile_is_valid(sample, rows)) {
-        routed += add_rows_exact(routes_, sample, rows, demand);
+      const std::span<const T> tile = reader_.ids<T>(first_token + begin, size);
+      if (!tile_is_valid(tile)) {
+        routed += add_rows_exact(routes_, sample, rows, reader_, demand);
         continue;
       }
       if (pending + size > std::numeric_limits<Counter>::max()) {
         empty_counters_into(demand);
         pending = 0;
       }
-      count_tile(sample, rows);
+      count_tile(tile);
       pending += size;
       routed += size;
     }
@@ -56,25 +58,20 @@ class SampleCounter {
  private:
   static constexpr std::int64_t kTileBytes = 16 << 10;  // checked, then counted from the cache
   static_assert(kTileBytes <= std::numeric_limits<Counter>::max());
+  static constexpr std::int64_t kBufferBytes = 1 << 20;  // read at once
 
-  [[nodiscard]] const T* row_ids(std::int64_t sample, std::int64_t row) const {
-    const std::int64_t token = routes_.row_offsets[static_cast<std::size_t>(sample)] + row;
-    return ids_.data() + token * routes_.ids_per_token();
-  }
-
-  [[nodiscard]] bool tile_is_valid(std::int64_t sample, RowRange rows) const {
-    const T* ids = row_ids(sample, rows.begin);
-    const std::int64_t ids_per_token = routes_.ids_per_token();
+  [[nodiscard]] bool tile_is_valid(std::span<const T> tile) const {
     if (routes_.axis_size == routes_.num_moe_layers()) {
-      return checker_.are_valid(
-          {ids, static_cast<std::size_t>((rows.end - rows.begin) * ids_per_token)}
-      );
+      return checker_.are_valid(tile);
     }
-    for (std::int64_t row = rows.begin; row < rows.end; ++row, ids += ids_per_token) {
+    const auto ids_per_token = static_cast<std::size_t>(routes_.ids_per_token());
+    for (; !tile.empty(); tile = tile.subspan(ids_per_token)) {
       for (const LayerRun& run : routes_.runs) {
-        const T* lines = ids + std::int64_t{run.first_axis} * routes_.top_k;
+        const std::int64_t begin = std::int64_t{run.first_axis} * routes_.top_k;
         const std::int64_t size = std::int64_t{run.count} * routes_.top_k;
-        if (!checker_.are_valid({lines, static_cast<std::size_t>(size)})) {
+        if (!checker_.are_valid(
+                tile.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size))
+            )) {
           return false;
         }
       }
@@ -82,28 +79,28 @@ class SampleCounter {
     return true;
   }
 
-  void count_tile(std::int64_t sample, RowRange rows) {
+  void count_tile(std::span<const T> tile) {
     switch (routes_.top_k) {
       case 1:
-        return count_tile_of<1>(sample, rows);
+        return count_tile_of<1>(tile);
       case 2:
-        return count_tile_of<2>(sample, rows);
+        return count_tile_of<2>(tile);
       case 4:
-        return count_tile_of<4>(sample, rows);
+        return count_tile_of<4>(tile);
       case 6:
-        return count_tile_of<6>(sample, rows);
+        return count_tile_of<6>(tile);
       case 8:
-        return count_tile_of<8>(sample, rows);
+        return count_tile_of<8>(tile);
       default:
-        return count_tile_of<0>(sample, rows);
+        return count_tile_of<0>(tile);
     }
   }
 
   template <int kTopK>
-  void count_tile_of(std::int64_t sample, RowRange rows) {
-    const T* ids = row_ids(sample, rows.begin);
+  void count_tile_of(std::span<const T> tile) {
     const std::int64_t ids_per_token = routes_.ids_per_token();
-    for (std::int64_t row = rows.begin; row < rows.end; ++row, ids += ids_per_token) {
+    const T* const end = tile.data() + tile.size();
+    for (const T* ids = tile.data(); ids != end; ids += ids_per_token) {
       for (const LayerRun& run : routes_.runs) {
         count_lines<kTopK>(
             ids + std::int64_t{run.first_axis} * routes_.top_k, run.count, routes_.top_k,
@@ -122,7 +119,7 @@ class SampleCounter {
   }
 
   const RouteView& routes_;
-  std::span<const T> ids_;
+  RouteReader reader_;
   LineChecker<T> checker_;
   std::int64_t tile_rows_;
   std::vector<Counter> counters_;  // [L, E]
@@ -140,8 +137,8 @@ CountedDemand count_routes(const RouteView& routes, SampleRange range) {
                         static_cast<std::size_t>(routes.num_experts);
   CountedDemand counted;
   counted.demand.resize(static_cast<std::size_t>(range.size()) * row_size);
-  with_type_of(routes.ids.dtype, [&](auto type) {
-    SampleCounter<decltype(type)> counter(routes);
+  with_type_of(routes.ids->dtype(), [&](auto type) {
+    SampleCounter<decltype(type)> counter(routes, range.end);
     for (std::int64_t sample = range.begin; sample < range.end; ++sample) {
       const auto first = static_cast<std::size_t>(sample - range.begin) * row_size;
       const std::int64_t routed =

@@ -12,13 +12,18 @@ namespace routepack {
 namespace {
 
 constexpr std::int64_t kMissing = -1;
+constexpr std::int64_t kBufferBytes = 64 << 10;
 
 // The routes of one sample as int64, whatever their dtype. An unsigned id above int64 reads as its
 // maximum, which no window allows.
 class SampleRoutes {
  public:
-  SampleRoutes(const RouteView& routes, std::int64_t sample)
-      : routes_(routes), sample_(sample), ids_(static_cast<std::size_t>(routes.top_k)) {
+  // Both must outlive it.
+  SampleRoutes(const RouteView& routes, std::int64_t sample, RouteReader& reader)
+      : routes_(routes),
+        sample_(sample),
+        reader_(reader),
+        ids_(static_cast<std::size_t>(routes.top_k)) {
     for (const LayerRun& run : routes.runs) {
       for (int offset = 0; offset < run.count; ++offset) {
         axis_of_layer_.push_back(run.first_axis + offset);
@@ -30,11 +35,11 @@ class SampleRoutes {
   std::span<const std::int64_t> line(std::int64_t row, int layer) {
     const std::int64_t token = routes_.row_offsets[static_cast<std::size_t>(sample_)] + row;
     const std::int64_t first =
-        token * routes_.ids_per_token() +
         std::int64_t{axis_of_layer_[static_cast<std::size_t>(layer)]} * routes_.top_k;
-    with_type_of(routes_.ids.dtype, [&](auto type) {
-      const auto values =
-          routes_.ids.as<decltype(type)>().subspan(static_cast<std::size_t>(first), ids_.size());
+    with_type_of(routes_.ids->dtype(), [&](auto type) {
+      const auto values = reader_.ids<decltype(type)>(token, 1).subspan(
+          static_cast<std::size_t>(first), ids_.size()
+      );
       std::ranges::transform(values, ids_.begin(), [](auto id) {
         return std::in_range<std::int64_t>(id) ? static_cast<std::int64_t>(id)
                                                : std::numeric_limits<std::int64_t>::max();
@@ -52,13 +57,12 @@ class SampleRoutes {
     return true;
   }
 
-  // Throws unless the ids are distinct experts. An id of -1 here is a missing route that is missing
-  // only in part.
-  void check_line(std::int64_t row, int layer) {
+  // The ids of a line; throws unless they are distinct experts. An id of -1 here is a missing route
+  // that is missing only in part.
+  std::vector<std::int64_t> checked_line(std::int64_t row, int layer) {
     const std::span<const std::int64_t> current = line(row, layer);
-    const std::vector<std::int64_t> ids(
-        current.begin(), current.end()
-    );  // other lines are read below
+    // A copy, as other lines are read to explain a fault.
+    std::vector<std::int64_t> ids(current.begin(), current.end());
     for (std::size_t slot = 0; slot < ids.size(); ++slot) {
       const std::int64_t id = ids[slot];
       RP_CHECK(
@@ -75,16 +79,9 @@ class SampleRoutes {
           ids.begin() + static_cast<std::ptrdiff_t>(slot)) {
         continue;
       }
-      // A repeated id. Zeros throughout are a layer that nobody captured, not a strange route.
-      RP_CHECK(
-          !layer_is_all_zero(layer), ErrorCode::kLayerAllZero,
-          "sample {}: layer {} is all zeros, it was not captured", sample_, model_layer(layer)
-      );
-      fail(
-          ErrorCode::kDuplicateExpertInRow, "{}: expert id {} appears twice among the top {}",
-          where(row, layer), id, routes_.top_k
-      );
+      fail_repeated(row, layer, id);
     }
+    return ids;
   }
 
  private:
@@ -96,10 +93,26 @@ class SampleRoutes {
     return fmt::format("sample {}, token {}, layer {}", sample_, row, model_layer(layer));
   }
 
+  // Zeros throughout are a layer that nobody captured, not a strange route.
+  [[noreturn]] void fail_repeated(std::int64_t row, int layer, std::int64_t id) {
+    RP_CHECK(
+        id != 0 || !layer_is_all_zero(layer), ErrorCode::kLayerAllZero,
+        "sample {}: layer {} is all zeros, it was not captured", sample_, model_layer(layer)
+    );
+    const bool zeros = id == 0 && every_id_is(row, 0);
+    fail(
+        ErrorCode::kDuplicateExpertInRow, "{}: expert id {} appears twice among the top {}{}",
+        where(row, layer), id, routes_.top_k,
+        zeros ? "; the row is all zeros at every layer: a missing route inside a sample is written "
+                "as -1"
+              : ""
+    );
+  }
+
   // Whether a layer is zeros in all rows that have a route, and at least one has.
   bool layer_is_all_zero(int layer) {
     bool any = false;
-    const std::int64_t num_rows = num_rows_without_filler(routes_, sample_);
+    const std::int64_t num_rows = num_rows_without_fillers(routes_, sample_);
     for (std::int64_t row = 0; row < num_rows; ++row) {
       if (every_id_is(row, kMissing)) {
         continue;
@@ -114,23 +127,49 @@ class SampleRoutes {
 
   const RouteView& routes_;
   std::int64_t sample_;
+  RouteReader& reader_;
   std::vector<int> axis_of_layer_;
   std::vector<std::int64_t> ids_;
 };
 
+// A reader of one sample's rows.
+RouteReader reader_of(
+    const RouteView& routes, std::int64_t sample, std::int64_t buffer_bytes = kBufferBytes
+) {
+  return {routes, routes.row_offsets[static_cast<std::size_t>(sample) + 1], buffer_bytes};
+}
+
 }  // namespace
 
-std::int64_t num_rows_without_filler(const RouteView& routes, std::int64_t sample) {
-  const std::int64_t rows = routes.num_rows(sample);
-  const bool may_be_filler =
-      routes.top_k > 1 && rows > 0 && rows == routes.lengths[static_cast<std::size_t>(sample)];
-  return may_be_filler && SampleRoutes(routes, sample).every_id_is(rows - 1, 0) ? rows - 1 : rows;
+std::int64_t num_rows_without_fillers(const RouteView& routes, std::int64_t sample) {
+  std::int64_t end = routes.num_rows(sample);
+  if (routes.top_k == 1 || end != routes.lengths[static_cast<std::size_t>(sample)]) {
+    return end;
+  }
+  // Backwards in blocks: most samples have one filler or none, few have thousands.
+  const std::int64_t max_block = std::max<std::int64_t>(1, kBufferBytes / routes.bytes_per_token());
+  RouteReader reader = reader_of(routes, sample, 0);
+  SampleRoutes rows(routes, sample, reader);
+  for (std::int64_t block = 1; end > 1; block = std::min(2 * block, max_block)) {
+    const std::int64_t begin = std::max<std::int64_t>(1, end - block);
+    reader.hold(routes.row_offsets[static_cast<std::size_t>(sample)] + begin, end - begin);
+    for (; end > begin; --end) {
+      if (!rows.every_id_is(end - 1, 0)) {
+        return end;
+      }
+    }
+  }
+  return end;
 }
 
 std::int64_t add_rows_exact(
-    const RouteView& routes, std::int64_t sample, RowRange rows, std::span<std::uint32_t> demand
+    const RouteView& routes,
+    std::int64_t sample,
+    RowRange rows,
+    RouteReader& reader,
+    std::span<std::uint32_t> demand
 ) {
-  SampleRoutes sample_routes(routes, sample);
+  SampleRoutes sample_routes(routes, sample, reader);
   std::int64_t routed = 0;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     if (sample_routes.every_id_is(row, kMissing)) {
@@ -138,8 +177,7 @@ std::int64_t add_rows_exact(
     }
     ++routed;
     for (int layer = 0; layer < routes.num_moe_layers(); ++layer) {
-      sample_routes.check_line(row, layer);
-      for (const std::int64_t id : sample_routes.line(row, layer)) {
+      for (const std::int64_t id : sample_routes.checked_line(row, layer)) {
         ++demand[static_cast<std::size_t>(std::int64_t{layer} * routes.num_experts + id)];
       }
     }
@@ -156,9 +194,9 @@ CountedDemand count_routes_exact(const RouteView& routes, SampleRange range) {
     const std::span<std::uint32_t> demand =
         std::span(counted.demand)
             .subspan(static_cast<std::size_t>(sample - range.begin) * row_size, row_size);
-    counted.routed_pairs +=
-        routes.top_k *
-        add_rows_exact(routes, sample, {0, num_rows_without_filler(routes, sample)}, demand);
+    RouteReader reader = reader_of(routes, sample);
+    const RowRange rows{0, num_rows_without_fillers(routes, sample)};
+    counted.routed_pairs += routes.top_k * add_rows_exact(routes, sample, rows, reader, demand);
   }
   return counted;
 }

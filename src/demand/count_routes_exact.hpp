@@ -6,6 +6,7 @@
 #include <span>
 
 #include "demand/counted_demand.hpp"
+#include "demand/route_reader.hpp"
 #include "io/window_reader.hpp"
 
 namespace routepack {
@@ -13,10 +14,11 @@ namespace routepack {
 // The same contract as count_routes.
 [[nodiscard]] CountedDemand count_routes_exact(const RouteView& routes, SampleRange range);
 
-// Token routes of a sample without the filler that some trainers append for the last token: zeros
-// at every MoE layer in the last of `length` rows. With top_k = 1 a filler cannot be told from a
-// route to expert 0, and is none.
-[[nodiscard]] std::int64_t num_rows_without_filler(const RouteView& routes, std::int64_t sample);
+// Token routes of a sample without the fillers that some trainers append, to the last token or to
+// the last turns: with `length` rows, the last ones that are zeros at every MoE layer. The first
+// row is none: a sample of zeros alone was not captured. With top_k = 1 a filler cannot be told
+// from a route to expert 0, and is none.
+[[nodiscard]] std::int64_t num_rows_without_fillers(const RouteView& routes, std::int64_t sample);
 
 // Rows of a sample, counted from its first.
 struct RowRange {
@@ -25,9 +27,13 @@ struct RowRange {
 };
 
 // Adds the routes of some rows of a sample to `demand` [L, E] and returns how many of the rows
-// have a route: rows of -1 at every MoE layer have none.
+// have a route: rows of -1 at every MoE layer have none. `reader` holds what is counted.
 [[nodiscard]] std::int64_t add_rows_exact(
-    const RouteView& routes, std::int64_t sample, RowRange rows, std::span<std::uint32_t> demand
+    const RouteView& routes,
+    std::int64_t sample,
+    RowRange rows,
+    RouteReader& reader,
+    std::span<std::uint32_t> demand
 );
 
 }  // namespace routepack

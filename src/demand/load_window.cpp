@@ -16,15 +16,31 @@
 namespace routepack {
 namespace {
 
+// The result of `read`, which reads `source`. That the source changed explains any other fault.
+template <class Source, class Read>
+CountedDemand read_unchanged(const Source& source, Read&& read) {
+  try {
+    CountedDemand counted = read();
+    source.check_unchanged();
+    return counted;
+  } catch (const Error&) {
+    source.check_unchanged();
+    throw;
+  }
+}
+
 CountedDemand count_demand(const WindowHeader& header, SampleRange range) {
   switch (header.form) {
     case DemandForm::kRoutes: {
       const RouteFile routes(header);
       routes.advise(range.begin, range.end);
-      return count_routes(routes.view(), range);
+      return read_unchanged(routes, [&] { return count_routes(routes.view(), range); });
     }
-    case DemandForm::kCounts:
-      return read_counts(header, CountFile(header).view(), range);
+    case DemandForm::kCounts: {
+      const CountFile counts(header);
+      counts.advise(range.begin, range.end);
+      return read_unchanged(counts, [&] { return read_counts(header, counts.array(), range); });
+    }
     case DemandForm::kNone:
       break;
   }
@@ -61,7 +77,9 @@ WindowSlice load_window(
   }
   const SampleRange mine =
       slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
-  CountedDemand counted = agree_on([&] { return count_demand(header, mine); }, comm);
+  CountedDemand counted = agree_on(
+      [&] { return read_unchanged(header, [&] { return count_demand(header, mine); }); }, comm
+  );
   WindowSlice slice;
   slice.shape = std::move(header.shape);
   slice.first_sample = mine.begin;

@@ -10,7 +10,7 @@ namespace routepack {
 // below 0 or above its sample's length, DEMAND_NOT_CONSERVED where a sample's layers differ in
 // their totals or exceed top_k * length, naming sample and layer.
 [[nodiscard]] CountedDemand read_counts(
-    const WindowHeader& header, const NpyView& counts, SampleRange range
+    const WindowHeader& header, const NpyFile& counts, SampleRange range
 );
 
 }  // namespace routepack

@@ -82,4 +82,12 @@ IndexVector<SampleId, std::int64_t> gather_routed_pairs(
   return IndexVector<SampleId, std::int64_t>{all_gather(pairs, comm)};
 }
 
+std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
+  std::vector<std::int64_t> pairs;
+  for (const ExpertDemand& layer : demand) {
+    pairs.push_back(std::accumulate(layer.begin(), layer.end(), std::int64_t{0}));
+  }
+  return pairs;
+}
+
 }  // namespace routepack

@@ -1,6 +1,9 @@
 // Sums the ranks' demand into the window's, and checks that nothing was lost or counted twice.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "comm/communicator.hpp"
 #include "domain/demand.hpp"
 #include "routepack/window.hpp"
@@ -17,5 +20,8 @@ namespace routepack {
 [[nodiscard]] IndexVector<SampleId, std::int64_t> gather_routed_pairs(
     const WindowSlice& slice, const Communicator& comm
 );
+
+// Routed pairs of each MoE layer.
+[[nodiscard]] std::vector<std::int64_t> pairs_of_layers(const Demand& demand);
 
 }  // namespace routepack

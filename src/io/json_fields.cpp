@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "io/mapped_file.hpp"
 
 namespace routepack {
 namespace {
@@ -18,7 +17,7 @@ struct Range {
 };
 
 // JSON leaves open which value of a repeated key counts, so such a document is refused.
-json parse_unique_keys(const MappedFile& file) {
+json parse_unique_keys(const FileCopy& file) {
   const auto* text = reinterpret_cast<const char*>(file.bytes().data());
   std::vector<std::set<std::string>> open_objects;  // keys so far, outermost first
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
@@ -93,15 +92,14 @@ JsonFields::JsonFields(std::shared_ptr<const Value> value, std::string where)
   );
 }
 
-JsonFields JsonFields::read(const std::string& path) {
-  const MappedFile file(path);
+JsonFields JsonFields::read(const FileCopy& file) {
   json document;
   try {
     document = parse_unique_keys(file);
   } catch (const json::exception& error) {
-    fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", path, error.what());
+    fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", file.path(), error.what());
   }
-  return JsonFields(std::make_shared<const Value>(Value{std::move(document)}), path);
+  return JsonFields(std::make_shared<const Value>(Value{std::move(document)}), file.path());
 }
 
 bool JsonFields::has(const char* key) const { return value_->object.contains(key); }

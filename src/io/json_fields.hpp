@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "io/input_file.hpp"
+
 namespace routepack {
 
 class JsonFields {
  public:
   // The object in a file. Throws FILE_MALFORMED where there is no such file or it holds no JSON
   // object.
-  [[nodiscard]] static JsonFields read(const std::string& path);
+  [[nodiscard]] static JsonFields read(const std::string& path) { return read(FileCopy(path)); }
+  [[nodiscard]] static JsonFields read(const FileCopy& file);
 
   // All throw FILE_MALFORMED where the key is missing or of another type, and the integers
   // NUMBER_OUT_OF_RANGE outside [min, max].

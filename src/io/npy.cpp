@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "io/atomic_file.hpp"
@@ -13,7 +15,7 @@
 namespace routepack {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie on disk");
+static_assert(std::endian::native == std::endian::little, "arrays are used as they lie on disk");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
@@ -64,27 +66,38 @@ std::uint64_t read_little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Where the header's text lies in the file.
-std::span<const std::byte> header_bytes(std::span<const std::byte> file, const std::string& name) {
-  constexpr std::size_t kMaxHeaderBytes = 1U << 20U;
+constexpr std::size_t kMaxHeaderBytes = 1U << 20U;
+constexpr std::size_t kMaxPreamble = 12;  // magic, version and the header's length
+
+// Where the header's text lies in a file of `file_bytes` bytes that starts with `start`, which has
+// to hold the preamble.
+struct HeaderText {
+  std::size_t begin = 0;
+  std::size_t size = 0;
+  [[nodiscard]] std::size_t end() const { return begin + size; }
+};
+
+HeaderText find_header(
+    std::span<const std::byte> start, std::size_t file_bytes, const std::string& name
+) {
   RP_CHECK(
-      file.size() >= 10 && std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0,
+      start.size() >= 10 && std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0,
       ErrorCode::kFileMalformed, "{} is no .npy file", name
   );
-  const int version = std::to_integer<int>(file[6]);
+  const int version = std::to_integer<int>(start[6]);
   RP_CHECK(
       version == 1 || version == 2, ErrorCode::kFileMalformed,
       "{}: npy version {}, versions 1 and 2 are read", name, version
   );
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   const std::size_t begin = 8 + length_bytes;
-  RP_CHECK(file.size() >= begin, ErrorCode::kFileMalformed, "{}: the npy header is cut off", name);
-  const std::uint64_t length = read_little_endian(file.subspan(8, length_bytes));
+  RP_CHECK(start.size() >= begin, ErrorCode::kFileMalformed, "{}: the npy header is cut off", name);
+  const std::uint64_t length = read_little_endian(start.subspan(8, length_bytes));
   RP_CHECK(
-      length <= kMaxHeaderBytes && length <= file.size() - begin, ErrorCode::kFileMalformed,
-      "{}: the npy header claims {} bytes, the file has {}", name, length, file.size() - begin
+      length <= kMaxHeaderBytes && length <= file_bytes - begin, ErrorCode::kFileMalformed,
+      "{}: the npy header claims {} bytes, the file has {}", name, length, file_bytes - begin
   );
-  return file.subspan(begin, static_cast<std::size_t>(length));
+  return {begin, static_cast<std::size_t>(length)};
 }
 
 std::int64_t count_bytes(const NpyHeader& header, NpyDtype dtype, const std::string& name) {
@@ -99,6 +112,26 @@ std::int64_t count_bytes(const NpyHeader& header, NpyDtype dtype, const std::str
     );
   }
   return empty ? 0 : bytes;
+}
+
+// Element type and shape of an array with this header and `data_bytes` bytes after it.
+std::pair<NpyDtype, std::vector<std::int64_t>> parse_layout(
+    std::span<const std::byte> text, std::size_t data_bytes, const std::string& name
+) {
+  NpyHeader header =
+      parse_npy_header({reinterpret_cast<const char*>(text.data()), text.size()}, name);
+  RP_CHECK(
+      !header.fortran_order, ErrorCode::kFileMalformed, "{} is in Fortran order, expected C order",
+      name
+  );
+  const NpyDtype dtype = parse_dtype(header.descr, name);
+  const std::int64_t expected = count_bytes(header, dtype, name);
+  RP_CHECK(
+      std::cmp_equal(data_bytes, expected), ErrorCode::kFileMalformed,
+      "{}: shape {} of {} needs {} bytes of data, the file has {}", name, shape_text(header.shape),
+      name_of(dtype), expected, data_bytes
+  );
+  return {dtype, std::move(header.shape)};
 }
 
 }  // namespace
@@ -120,24 +153,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 NpyView view_npy(std::span<const std::byte> file, const std::string& name) {
-  const std::span<const std::byte> text = header_bytes(file, name);
-  const NpyHeader header =
-      parse_npy_header({reinterpret_cast<const char*>(text.data()), text.size()}, name);
-  RP_CHECK(
-      !header.fortran_order, ErrorCode::kFileMalformed, "{} is in Fortran order, expected C order",
-      name
-  );
+  const HeaderText text = find_header(file, file.size(), name);
   NpyView view;
   view.name = name;
-  view.dtype = parse_dtype(header.descr, name);
-  view.shape = header.shape;
-  const std::int64_t expected = count_bytes(header, view.dtype, name);
-  view.data = file.subspan(static_cast<std::size_t>(text.data() + text.size() - file.data()));
-  RP_CHECK(
-      std::cmp_equal(view.data.size(), expected), ErrorCode::kFileMalformed,
-      "{}: shape {} of {} needs {} bytes of data, the file has {}", name, shape_text(view.shape),
-      name_of(view.dtype), expected, view.data.size()
-  );
+  view.data = file.subspan(text.end());
+  std::tie(view.dtype, view.shape) =
+      parse_layout(file.subspan(text.begin, text.size), view.data.size(), name);
   RP_CHECK(
       reinterpret_cast<std::uintptr_t>(view.data.data()) %
               static_cast<std::uintptr_t>(bytes_of(view.dtype)) ==
@@ -146,6 +167,22 @@ NpyView view_npy(std::span<const std::byte> file, const std::string& name) {
       bytes_of(view.dtype)
   );
   return view;
+}
+
+NpyFile::NpyFile(const std::string& path) : file_(path) {
+  const auto file_bytes = static_cast<std::size_t>(file_.size());
+  std::vector<std::byte> start(std::min(kMaxPreamble, file_bytes));
+  file_.read(0, start);
+  const HeaderText text = find_header(start, file_bytes, path);
+  std::vector<std::byte> header(text.size);
+  file_.read(static_cast<std::int64_t>(text.begin), header);
+  std::tie(dtype_, shape_) = parse_layout(header, file_bytes - text.end(), path);
+  data_begin_ = static_cast<std::int64_t>(text.end());
+}
+
+void NpyFile::advise_sequential(std::int64_t begin, std::int64_t end) const {
+  const std::int64_t element_bytes = bytes_of(dtype_);
+  file_.advise_sequential(data_begin_ + begin * element_bytes, (end - begin) * element_bytes);
 }
 
 std::vector<std::int64_t> read_int64(const NpyView& view) {

@@ -1,5 +1,6 @@
 // NumPy .npy arrays, versions 1 and 2: C order, little endian, integers of 1 to 8 bytes.
-// Views into bytes that somebody else owns; nothing is copied until it is read.
+// A view is of bytes in memory that somebody else owns; an NpyFile stays on disk and is read in
+// parts.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "io/input_file.hpp"
 
 namespace routepack {
 
@@ -82,6 +84,38 @@ struct NpyView {
 // anything else: another version, Fortran order, big endian, a dtype that is no integer, fewer or
 // more bytes than the shape says, a shape that no memory can hold.
 [[nodiscard]] NpyView view_npy(std::span<const std::byte> file, const std::string& name);
+
+// An array on disk, of which only the header is in memory.
+class NpyFile {
+ public:
+  // Throws FILE_MALFORMED as view_npy and InputFile do.
+  explicit NpyFile(const std::string& path);
+
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] NpyDtype dtype() const { return dtype_; }
+  [[nodiscard]] const std::vector<std::int64_t>& shape() const { return shape_; }
+
+  // Copies the elements from `first` on, in C order. Throws as InputFile::read does.
+  template <class T>
+  void read(std::int64_t first, std::span<T> into) const {
+    RP_ASSERT(light, npy_dtype<T>() == dtype_, "{} holds {}", path(), name_of(dtype_));
+    read_bytes(first * static_cast<std::int64_t>(sizeof(T)), std::as_writable_bytes(into));
+  }
+  // The same without its type; `offset` in bytes from the first element.
+  void read_bytes(std::int64_t offset, std::span<std::byte> into) const {
+    file_.read(data_begin_ + offset, into);
+  }
+
+  // Tells the kernel that the elements [begin, end) are about to be read from front to back.
+  void advise_sequential(std::int64_t begin, std::int64_t end) const;
+  void check_unchanged() const { file_.check_unchanged(); }
+
+ private:
+  InputFile file_;
+  NpyDtype dtype_ = NpyDtype::kInt64;
+  std::vector<std::int64_t> shape_;
+  std::int64_t data_begin_ = 0;  // bytes in front of the elements
+};
 
 // All elements as int64. Throws NUMBER_OUT_OF_RANGE where a uint64 does not fit.
 [[nodiscard]] std::vector<std::int64_t> read_int64(const NpyView& view);

@@ -55,7 +55,9 @@ std::vector<int> read_moe_layers(
 // Returns the name of the groups file, empty where the window has none.
 std::string read_metadata(WindowHeader& header) {
   const std::string path = path_in(header.folder, "window.json");
-  const JsonFields fields = JsonFields::read(path);
+  const FileCopy file(path);
+  header.files.push_back(file.stamp());
+  const JsonFields fields = JsonFields::read(file);
   const std::string format = fields.text("format");
   RP_CHECK(
       format == "routepack-window/1", ErrorCode::kFileMalformed,
@@ -90,8 +92,12 @@ std::string read_metadata(WindowHeader& header) {
   return fields.has("groups") ? fields.text("groups") : "";
 }
 
-std::vector<std::int64_t> read_vector(const std::string& path, std::int64_t expected_size) {
-  const MappedFile file(path);
+// `files` learns of the file.
+std::vector<std::int64_t> read_vector(
+    const std::string& path, std::int64_t expected_size, std::vector<FileStamp>& files
+) {
+  const FileCopy file(path);
+  files.push_back(file.stamp());
   const NpyView view = view_npy(file.bytes(), path);
   RP_CHECK(
       view.shape.size() == 1, ErrorCode::kFileMalformed, "{} has shape {}, expected one dimension",
@@ -106,7 +112,7 @@ std::vector<std::int64_t> read_vector(const std::string& path, std::int64_t expe
 
 void read_lengths(WindowHeader& header) {
   const std::string path = path_in(header.folder, "lengths.npy");
-  header.lengths = read_vector(path, -1);
+  header.lengths = read_vector(path, -1, header.files);
   RP_CHECK(
       std::cmp_less(header.lengths.size(), std::numeric_limits<std::int32_t>::max()),
       ErrorCode::kNumberOutOfRange, "{} has {} samples, the limit is {}", path,
@@ -133,7 +139,7 @@ void read_lengths(WindowHeader& header) {
 
 void read_row_offsets(WindowHeader& header) {
   const std::string path = path_in(header.folder, "row_offsets.npy");
-  header.row_offsets = read_vector(path, header.shape.num_samples + 1);
+  header.row_offsets = read_vector(path, header.shape.num_samples + 1, header.files);
   const std::vector<std::int64_t>& offsets = header.row_offsets;
   RP_CHECK(
       offsets[0] == 0, ErrorCode::kFileMalformed, "{} starts at {}, expected 0", path, offsets[0]
@@ -172,40 +178,59 @@ std::vector<LayerRun> find_runs(const WindowShape& shape, bool all_layers) {
   return runs;
 }
 
-RouteView view_routes(const WindowHeader& header, const MappedFile& file) {
+// "2 (MoE layers) or 5 (all layers)".
+std::string expected_axis(const WindowShape& shape) {
+  return shape.num_moe_layers() == shape.num_layers
+             ? fmt::format("{}, all of them MoE layers", shape.num_layers)
+             : fmt::format(
+                   "{} (MoE layers) or {} (all layers)", shape.num_moe_layers(), shape.num_layers
+               );
+}
+
+void check_routes(const WindowHeader& header, const NpyFile& ids) {
   const WindowShape& shape = header.shape;
-  RouteView view;
-  view.ids = view_npy(file.bytes(), file.path());
-  const std::vector<std::int64_t>& extents = view.ids.shape;
+  const std::string& path = ids.path();
+  const std::vector<std::int64_t>& extents = ids.shape();
   RP_CHECK(
       extents.size() == 3, ErrorCode::kFileMalformed,
-      "{} has shape {}, expected [rows, layers, top_k]", file.path(), shape_text(extents)
+      "{} has shape {}, expected [rows, layers, top_k]", path, shape_text(extents)
   );
   RP_CHECK(
       extents[0] == header.row_offsets.back(), ErrorCode::kFileMalformed,
-      "{} has {} rows, row_offsets.npy ends at {}", file.path(), extents[0],
-      header.row_offsets.back()
+      "{} has {} rows, row_offsets.npy ends at {}", path, extents[0], header.row_offsets.back()
   );
   RP_CHECK(
       extents[1] == shape.num_moe_layers() || extents[1] == shape.num_layers,
-      ErrorCode::kLayerAxisMismatch,
-      "{}: the layer axis has {} layers, expected {} (MoE layers) or {} (all layers)", file.path(),
-      extents[1], shape.num_moe_layers(), shape.num_layers
+      ErrorCode::kLayerAxisMismatch, "{}: the layer axis has {} layers, expected {}", path,
+      extents[1], expected_axis(shape)
   );
   RP_CHECK(
       extents[2] == shape.top_k, ErrorCode::kFileMalformed,
-      "{} holds {} ids a token and layer, 'top_k' is {}", file.path(), extents[2], shape.top_k
+      "{} holds {} ids a token and layer, 'top_k' is {}", path, extents[2], shape.top_k
+  );
+  // A token is read whole.
+  RP_CHECK(
+      extents[1] * extents[2] <= kMaxCounters, ErrorCode::kNumberOutOfRange,
+      "{}: {} layers of 'top_k' = {} are over the limit of {} ids a token", path, extents[1],
+      extents[2], kMaxCounters
   );
   RP_CHECK(
-      std::cmp_greater_equal(max_of(view.ids.dtype), shape.num_experts - 1),
-      ErrorCode::kDtypeTooNarrow, "{}: {} holds ids up to {}, 'num_experts' is {}", file.path(),
-      name_of(view.ids.dtype), max_of(view.ids.dtype), shape.num_experts
+      std::cmp_greater_equal(max_of(ids.dtype()), shape.num_experts - 1),
+      ErrorCode::kDtypeTooNarrow, "{}: {} holds ids up to {}, 'num_experts' is {}", path,
+      name_of(ids.dtype()), max_of(ids.dtype()), shape.num_experts
   );
-  view.axis_size = static_cast<int>(extents[1]);
+}
+
+RouteView view_routes(const WindowHeader& header, const NpyFile& ids) {
+  check_routes(header, ids);
+  const WindowShape& shape = header.shape;
+  RouteView view;
+  view.ids = &ids;
+  view.axis_size = static_cast<int>(ids.shape()[1]);
   view.top_k = shape.top_k;
   view.num_experts = shape.num_experts;
   view.moe_layers = shape.moe_layers;
-  view.runs = find_runs(shape, extents[1] != shape.num_moe_layers());
+  view.runs = find_runs(shape, view.axis_size != shape.num_moe_layers());
   view.lengths = header.lengths;
   view.row_offsets = header.row_offsets;
   return view;
@@ -219,7 +244,7 @@ WindowHeader open_window(const std::string& folder) {
   const std::string groups = read_metadata(header);
   read_lengths(header);
   if (!groups.empty()) {
-    header.groups = read_vector(path_in(folder, groups), header.shape.num_samples);
+    header.groups = read_vector(path_in(folder, groups), header.shape.num_samples, header.files);
   }
   if (header.form == DemandForm::kRoutes) {
     read_row_offsets(header);
@@ -227,28 +252,37 @@ WindowHeader open_window(const std::string& folder) {
   return header;
 }
 
+void WindowHeader::check_unchanged() const {
+  for (const FileStamp& file : files) {
+    file.check_unchanged();
+  }
+}
+
 RouteFile::RouteFile(const WindowHeader& header)
-    : file_(path_in(header.folder, "routed_experts.npy")), view_(view_routes(header, file_)) {}
+    : ids_(path_in(header.folder, "routed_experts.npy")), view_(view_routes(header, ids_)) {}
 
 void RouteFile::advise(std::int64_t first_sample, std::int64_t end_sample) const {
-  const std::int64_t row_bytes = view_.ids_per_token() * bytes_of(view_.ids.dtype);
-  const std::int64_t begin = view_.row_offsets[static_cast<std::size_t>(first_sample)] * row_bytes;
-  const std::int64_t end = view_.row_offsets[static_cast<std::size_t>(end_sample)] * row_bytes;
-  file_.advise_sequential(
-      view_.ids.data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))
+  const std::int64_t row = view_.ids_per_token();
+  ids_.advise_sequential(
+      view_.row_offsets[static_cast<std::size_t>(first_sample)] * row,
+      view_.row_offsets[static_cast<std::size_t>(end_sample)] * row
   );
 }
 
-CountFile::CountFile(const WindowHeader& header)
-    : file_(path_in(header.folder, "demand.npy")), view_(view_npy(file_.bytes(), file_.path())) {
+CountFile::CountFile(const WindowHeader& header) : array_(path_in(header.folder, "demand.npy")) {
   const WindowShape& shape = header.shape;
   const std::vector<std::int64_t> expected = {
       shape.num_samples, shape.num_moe_layers(), shape.num_experts};
   RP_CHECK(
-      view_.shape == expected, ErrorCode::kFileMalformed,
-      "{} has shape {}, expected {} (samples, MoE layers, experts)", file_.path(),
-      shape_text(view_.shape), shape_text(expected)
+      array_.shape() == expected, ErrorCode::kFileMalformed,
+      "{} has shape {}, expected {} (samples, MoE layers, experts)", array_.path(),
+      shape_text(array_.shape()), shape_text(expected)
   );
+}
+
+void CountFile::advise(std::int64_t first_sample, std::int64_t end_sample) const {
+  const std::int64_t sample = array_.shape()[1] * array_.shape()[2];
+  array_.advise_sequential(first_sample * sample, end_sample * sample);
 }
 
 }  // namespace routepack

@@ -1,5 +1,5 @@
-// A window folder: its metadata, which every rank reads, and memory maps of its demand, of which a
-// rank touches only the samples that it owns.
+// A window folder: its metadata, which every rank reads, and its demand, of which a rank reads only
+// the samples that it owns.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/mapped_file.hpp"
+#include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "routepack/window.hpp"
 
@@ -23,6 +23,10 @@ struct WindowHeader {
   std::vector<std::int64_t> lengths;      // [N] tokens, each 1 to 2^31 - 1
   std::vector<std::int64_t> groups;       // [N] prompt ids, or empty
   std::vector<std::int64_t> row_offsets;  // [N+1], form kRoutes only: token routes of each sample
+  std::vector<FileStamp> files;           // that all of this was read from
+
+  // Throws FILE_MALFORMED where one of them has changed since.
+  void check_unchanged() const;
 };
 
 // Reads and checks window.json, lengths.npy, groups and row_offsets.npy.
@@ -40,7 +44,7 @@ struct LayerRun {
 
 // The token routes of a window: [ΣT, axis, top_k] of one integer dtype. Owns nothing.
 struct RouteView {
-  NpyView ids;
+  const NpyFile* ids = nullptr;
   int axis_size = 0;  // A: L, or all layers of the model
   int top_k = 0;
   int num_experts = 0;
@@ -56,32 +60,43 @@ struct RouteView {
   }
   // Ids of one token, [axis, top_k].
   [[nodiscard]] std::int64_t ids_per_token() const { return std::int64_t{axis_size} * top_k; }
+  [[nodiscard]] std::int64_t bytes_per_token() const {
+    return ids_per_token() * bytes_of(ids->dtype());
+  }
 };
 
-// routed_experts.npy, mapped. `header` must outlive it.
+// routed_experts.npy, open. `header` must outlive it.
 class RouteFile {
  public:
-  // Throws FILE_MALFORMED for a wrong shape, LAYER_AXIS_MISMATCH, DTYPE_TOO_NARROW.
+  // Throws FILE_MALFORMED for a wrong shape, LAYER_AXIS_MISMATCH, DTYPE_TOO_NARROW, and
+  // NUMBER_OUT_OF_RANGE for more ids of one token than any model has.
   explicit RouteFile(const WindowHeader& header);
+  RouteFile(const RouteFile&) = delete;
+  RouteFile& operator=(const RouteFile&) = delete;
   [[nodiscard]] const RouteView& view() const { return view_; }
   // Tells the kernel which samples are about to be read.
   void advise(std::int64_t first_sample, std::int64_t end_sample) const;
 
+  // Throws FILE_MALFORMED where the file has changed since it was opened.
+  void check_unchanged() const { ids_.check_unchanged(); }
+
  private:
-  MappedFile file_;
-  RouteView view_;
+  NpyFile ids_;
+  RouteView view_;  // points at ids_
 };
 
-// demand.npy, mapped: [N, L, E] of one integer dtype.
+// demand.npy, open: [N, L, E] of one integer dtype.
 class CountFile {
  public:
   // Throws FILE_MALFORMED for a wrong shape.
   explicit CountFile(const WindowHeader& header);
-  [[nodiscard]] const NpyView& view() const { return view_; }
+  [[nodiscard]] const NpyFile& array() const { return array_; }
+  // As RouteFile.
+  void advise(std::int64_t first_sample, std::int64_t end_sample) const;
+  void check_unchanged() const { array_.check_unchanged(); }
 
  private:
-  MappedFile file_;
-  NpyView view_;
+  NpyFile array_;
 };
 
 }  // namespace routepack

@@ -2,7 +2,6 @@
 #include "routepack/planner.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
@@ -35,15 +34,6 @@ Placement placement_before(const PlanOptions& options, const WindowShape& window
   return options.current_placement.value_or(
       identity_placement(window.num_moe_layers(), window.num_experts, options.topology.ep)
   );
-}
-
-// Of each MoE layer.
-std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
-  std::vector<std::int64_t> pairs;
-  for (const ExpertDemand& layer : demand) {
-    pairs.push_back(std::accumulate(layer.begin(), layer.end(), std::int64_t{0}));
-  }
-  return pairs;
 }
 
 // The experts' placement for the aggregate demand, and what any placement that the options allow
