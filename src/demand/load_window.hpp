@@ -12,7 +12,8 @@ namespace routepack {
 // Collective. The slices of all ranks are the window, whatever their number. `folder` may be
 // another path on each rank, with a copy of the window. Throws the same error on every rank: a
 // fault of the folder's metadata, INPUT_DISAGREEMENT where the ranks see different windows
-// (agree_on_window), else the fault of the first faulty sample.
+// (agree_on_window), NUMBER_OUT_OF_RANGE where a node's memory cannot hold its ranks' demand,
+// FILE_MALFORMED where a file changes meanwhile, else the fault of the first faulty sample.
 // `check_shape` may refuse the window by throwing, before its demand is read.
 [[nodiscard]] WindowSlice load_window(
     const std::string& folder,
