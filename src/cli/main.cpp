@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "cli/command.hpp"
 #include "comm/agreement.hpp"
+#include "io/leftovers.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -109,6 +110,7 @@ int run_reporting_errors(const std::vector<std::string>& arguments) {
 }  // namespace routepack::cli
 
 int main(int argc, char** argv) {
+  routepack::remove_leftovers_on_signals();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});

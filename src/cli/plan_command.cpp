@@ -11,6 +11,7 @@
 #include "domain/model_cost.hpp"
 #include "io/atomic_file.hpp"
 #include "io/plan_writer.hpp"
+#include "io/window_names.hpp"
 #include "routepack/planner.hpp"
 
 namespace routepack::cli {
@@ -33,7 +34,7 @@ PlanRequest request_of(const OptionValues& values, bool checks_output) {
   PlanRequest request = plan_request(values);
   apply_model(request);
   if (checks_output && !request.out.empty()) {
-    check_output_path(request.out);  // before the work, not after it
+    check_output_path(request.out, window_inputs(request.window));  // before the work, not after
   }
   return request;
 }
