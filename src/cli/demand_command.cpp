@@ -11,6 +11,7 @@
 #include "demand/reduce.hpp"
 #include "io/atomic_file.hpp"
 #include "io/npy.hpp"
+#include "io/window_names.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -25,7 +26,14 @@ void write_demand(const std::string& path, const WindowDemand& window, const Win
 
 void run_demand(const OptionValues& values, const Communicator& comm) {
   const std::string& out = values.text("out");
-  agree_on([&] { comm.is_root() ? check_output_path(out) : void(); }, comm);
+  agree_on(
+      [&] {
+        if (comm.is_root()) {
+          check_output_path(out, window_inputs(values.positional()));
+        }
+      },
+      comm
+  );
   const WindowSlice slice = load_window(values.positional(), comm);
   const WindowDemand window = reduce_demand(slice, comm);
   agree_on([&] { comm.is_root() ? write_demand(out, window, slice.shape) : void(); }, comm);

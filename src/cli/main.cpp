@@ -22,6 +22,7 @@
 #include "cli/output.hpp"
 #include "comm/agreement.hpp"
 #include "comm/inputs.hpp"
+#include "io/leftovers.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -146,6 +147,7 @@ int run_reporting_errors(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   routepack::cli::hold_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is a failed write, not the job's end
+  routepack::remove_leftovers_on_signals();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});

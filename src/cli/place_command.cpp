@@ -79,7 +79,7 @@ void run_place(const OptionValues& values, const Communicator& comm) {
   const DemandFile demand = agree_on(
       [&] {
         if (comm.is_root() && !out.empty()) {
-          check_output_path(out);
+          check_output_path(out, {values.positional()});
         }
         return read_demand(values.positional());
       },

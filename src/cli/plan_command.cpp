@@ -15,6 +15,7 @@
 #include "domain/model_cost.hpp"
 #include "io/atomic_file.hpp"
 #include "io/plan_writer.hpp"
+#include "io/window_names.hpp"
 #include "planner/agree_inputs.hpp"
 #include "routepack/planner.hpp"
 
@@ -42,7 +43,7 @@ PlanRequest request_of(const OptionValues& values, bool checks_output) {
   PlanRequest request = plan_request(values);
   apply_model(request, values.has("expert-weight"));
   if (checks_output && !request.out.empty()) {
-    check_output_path(request.out);  // before the work, not after it
+    check_output_path(request.out, window_inputs(request.window));  // before the work, not after
   }
   return request;
 }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/node_memory.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
@@ -138,8 +139,7 @@ std::byte* map_alone(std::size_t bytes) {
 }
 
 void check_memory(std::size_t bytes, int num_copies) {
-  const auto memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
-                      static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<std::size_t>(node_memory_bytes());
   RP_CHECK(
       bytes <= memory / static_cast<std::size_t>(num_copies), ErrorCode::kNumberOutOfRange,
       "out of memory: {} bytes are to be held {} times on a node of {}", bytes, num_copies, memory

@@ -3,17 +3,23 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "io/leftovers.hpp"
 
 namespace routepack {
 
 class AtomicFile {
  public:
   // Throws USAGE, naming the path, where its folder is missing or cannot be written to, or where
-  // the path is a folder. Symbolic links are followed, to a missing file too; a device or pipe is
-  // written to directly, since renaming would replace it.
+  // the path is a folder. Symbolic links are followed, to a missing file too; what can't be
+  // replaced by renaming is written to directly: a device, a pipe, and a descriptor of this process
+  // (/dev/stdout, /dev/fd/N). A file that is replaced hands on its mode and, where the system
+  // permits, its owner and group.
   explicit AtomicFile(const std::string& path);
   // Removes what was written unless commit() succeeded.
   ~AtomicFile();
@@ -26,14 +32,17 @@ class AtomicFile {
   void commit();
 
  private:
+  void create_temporary();
   void close_quietly();
   std::string path_;
-  std::string temporary_;  // empty for a device
+  std::string temporary_;  // empty: path_ is written to directly
+  std::optional<Leftover> leftover_;
   int fd_ = -1;
 };
 
 // Throws what AtomicFile(path) would throw, and leaves nothing behind: lets a long run refuse a
-// hopeless output path at its start.
-void check_output_path(const std::string& path);
+// hopeless output path at its start. Throws USAGE, naming both, where the path leads to one of
+// `inputs`, files that the run reads, however either is spelled or linked.
+void check_output_path(const std::string& path, const std::vector<std::string>& inputs = {});
 
 }  // namespace routepack

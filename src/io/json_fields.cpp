@@ -11,16 +11,25 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kMaxDepth = 64;  // a plan needs 4
+
 struct Range {
   std::int64_t min;
   std::int64_t max;
 };
 
-// JSON leaves open which value of a repeated key counts, so such a document is refused.
-json parse_unique_keys(const FileCopy& file) {
+// JSON leaves open which value of a repeated key counts, so such a document is refused; as is one
+// of a depth that nothing here needs, before anything recurses over it.
+json parse_checked(const FileCopy& file) {
   const auto* text = reinterpret_cast<const char*>(file.bytes().data());
   std::vector<std::set<std::string>> open_objects;  // keys so far, outermost first
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    const bool opens =
+        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    RP_CHECK(
+        !opens || depth < kMaxDepth, ErrorCode::kFileMalformed,
+        "{} nests lists and objects more than {} deep", file.path(), kMaxDepth
+    );
     if (event == json::parse_event_t::object_start) {
       open_objects.emplace_back();
     } else if (event == json::parse_event_t::object_end) {
@@ -80,32 +89,36 @@ T converted(const json& object, const char* key, Range range, const std::string&
 
 }  // namespace
 
+// Points into the document, which it keeps alive: a copy of a part would cost its size again.
 struct JsonFields::Value {
-  json object;
+  std::shared_ptr<const json> object;
 };
 
 JsonFields::JsonFields(std::shared_ptr<const Value> value, std::string where)
     : value_(std::move(value)), where_(std::move(where)) {
   RP_CHECK(
-      value_->object.is_object(), ErrorCode::kFileMalformed, "{}: expected a JSON object, found {}",
-      where_, value_->object.type_name()
+      value_->object->is_object(), ErrorCode::kFileMalformed,
+      "{}: expected a JSON object, found {}", where_, value_->object->type_name()
   );
 }
 
 JsonFields JsonFields::read(const FileCopy& file) {
   json document;
   try {
-    document = parse_unique_keys(file);
+    document = parse_checked(file);
   } catch (const json::exception& error) {
     fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", file.path(), error.what());
   }
-  return JsonFields(std::make_shared<const Value>(Value{std::move(document)}), file.path());
+  return JsonFields(
+      std::make_shared<const Value>(Value{std::make_shared<const json>(std::move(document))}),
+      file.path()
+  );
 }
 
-bool JsonFields::has(const char* key) const { return value_->object.contains(key); }
+bool JsonFields::has(const char* key) const { return value_->object->contains(key); }
 
 std::string JsonFields::text(const char* key) const {
-  const json& value = find(value_->object, key, where_);
+  const json& value = find(*value_->object, key, where_);
   RP_CHECK(
       value.is_string(), ErrorCode::kFileMalformed, "{}: '{}' is {}, expected a string", where_,
       key, value.type_name()
@@ -114,31 +127,33 @@ std::string JsonFields::text(const char* key) const {
 }
 
 std::int64_t JsonFields::integer(const char* key, std::int64_t min, std::int64_t max) const {
-  return converted<std::int64_t>(value_->object, key, {min, max}, where_);
+  return converted<std::int64_t>(*value_->object, key, {min, max}, where_);
 }
 
 std::vector<std::int64_t> JsonFields::integers(const char* key, std::int64_t min, std::int64_t max)
     const {
-  return converted<std::vector<std::int64_t>>(value_->object, key, {min, max}, where_);
+  return converted<std::vector<std::int64_t>>(*value_->object, key, {min, max}, where_);
 }
 
 std::vector<std::vector<std::int64_t>> JsonFields::integer_lists(
     const char* key, std::int64_t min, std::int64_t max
 ) const {
-  return converted<std::vector<std::vector<std::int64_t>>>(value_->object, key, {min, max}, where_);
+  return converted<std::vector<std::vector<std::int64_t>>>(
+      *value_->object, key, {min, max}, where_
+  );
 }
 
 std::vector<std::vector<std::vector<std::int64_t>>> JsonFields::integer_tables(
     const char* key, std::int64_t min, std::int64_t max
 ) const {
   return converted<std::vector<std::vector<std::vector<std::int64_t>>>>(
-      value_->object, key, {min, max}, where_
+      *value_->object, key, {min, max}, where_
   );
 }
 
 JsonFields JsonFields::object(const char* key) const {
   return JsonFields(
-      std::make_shared<const Value>(Value{find(value_->object, key, where_)}),
+      std::make_shared<const Value>(Value{{value_->object, &find(*value_->object, key, where_)}}),
       fmt::format("{}: '{}'", where_, key)
   );
 }

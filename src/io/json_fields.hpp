@@ -13,7 +13,7 @@ namespace routepack {
 class JsonFields {
  public:
   // The object in a file. Throws FILE_MALFORMED where there is no such file or it holds no JSON
-  // object.
+  // object, a key twice, or lists and objects more than 64 deep.
   [[nodiscard]] static JsonFields read(const std::string& path) { return read(FileCopy(path)); }
   [[nodiscard]] static JsonFields read(const FileCopy& file);
 

@@ -1,20 +1,16 @@
 #include "io/synth/staged_window.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <system_error>
 
 #include "base/check.hpp"
+#include "io/temporary_path.hpp"
+#include "io/window_names.hpp"
 
 namespace routepack {
 namespace {
 
 namespace fs = std::filesystem;
-
-// An older window loses its files in this order, and gets the new ones in the opposite order.
-constexpr const char* kWindowFiles[] = {"window.json",     "demand.npy", "routed_experts.npy",
-                                        "row_offsets.npy", "groups.npy", "lengths.npy"};
 
 void check_target(const fs::path& path, bool force) {
   if (!fs::exists(fs::symlink_status(path))) {
@@ -36,14 +32,19 @@ void check_target(const fs::path& path, bool force) {
 
 StagedWindow::StagedWindow(const std::string& path, bool force) {
   try {
-    fs::path clean = fs::absolute(path).lexically_normal();
+    // Links resolved: the temporary folder has to be beside the folder that a link leads to.
+    fs::path clean = fs::weakly_canonical(fs::absolute(path));
     if (!clean.has_filename()) {
       clean = clean.parent_path();  // a slash at the end
     }
     check_target(clean, force);
     path_ = clean.string();
-    const std::string temporary = fmt::format("{}.partial-{}", path_, getpid());
-    fs::create_directory(temporary);
+    const std::string temporary = temporary_path(folder_of(path_), "partial");
+    leftover_.emplace(LeftoverKind::kWindow, temporary);
+    RP_CHECK(
+        fs::create_directory(temporary), ErrorCode::kUsage, "{} cannot be made: {} exists", path,
+        temporary
+    );
     temporary_ = temporary;
   } catch (const fs::filesystem_error& error) {
     fail(ErrorCode::kUsage, "{} cannot be made: {}", path, error.code().message());
@@ -58,6 +59,7 @@ StagedWindow::~StagedWindow() {
 }
 
 void StagedWindow::commit() {
+  const SignalPause whole;  // an older window that is half replaced would be lost, and the new one
   try {
     if (!fs::exists(path_) || fs::is_empty(path_)) {
       fs::rename(temporary_, path_);
@@ -67,7 +69,7 @@ void StagedWindow::commit() {
     for (const char* file : kWindowFiles) {
       fs::remove(fs::path(path_) / file);
     }
-    for (std::size_t file = std::size(kWindowFiles); file > 0; --file) {
+    for (std::size_t file = kWindowFiles.size(); file > 0; --file) {
       const fs::path staged = fs::path(temporary_) / kWindowFiles[file - 1];
       if (fs::exists(staged)) {
         fs::rename(staged, fs::path(path_) / kWindowFiles[file - 1]);

@@ -2,7 +2,10 @@
 // moved. One process owns it; others may write into the temporary folder meanwhile.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "io/leftovers.hpp"
 
 namespace routepack {
 
@@ -27,6 +30,7 @@ class StagedWindow {
  private:
   std::string path_;
   std::string temporary_;
+  std::optional<Leftover> leftover_;
 };
 
 }  // namespace routepack
