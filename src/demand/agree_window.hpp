@@ -9,7 +9,7 @@ namespace routepack {
 // Collective. Throws INPUT_DISAGREEMENT on every rank, naming the file, both values and the two
 // ranks, unless all have opened the same window: metadata (but for name and source), lengths,
 // groups and row offsets whole, the large array by its size and blocks of its bytes. Paths may
-// differ. Also throws what sample_file does.
+// differ. FILE_MALFORMED instead where a file changes between the ranks' looks at it.
 void agree_on_window(const WindowHeader& header, const Communicator& comm);
 
 }  // namespace routepack

@@ -4,8 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "io/input_file.hpp"
-
 namespace routepack {
 namespace {
 
@@ -14,8 +12,7 @@ constexpr std::int64_t kNumBlocks = 64;
 
 }  // namespace
 
-FileSample sample_file(const std::string& path) {
-  const InputFile file(path);
+FileSample sample_file(const InputFile& file) {
   FileSample sample;
   sample.bytes = file.size();
   if (sample.bytes <= kNumBlocks * kBlockBytes) {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "base/digest.hpp"
+#include "io/input_file.hpp"
 
 namespace routepack {
 
@@ -16,8 +16,7 @@ struct FileSample {
 };
 
 // 64 blocks of 16 KiB at even distances, the first and the last included; a file of up to 1 MiB
-// whole. Throws FILE_MALFORMED for a file that is missing, no regular file, or shrinks while it is
-// read.
-[[nodiscard]] FileSample sample_file(const std::string& path);
+// whole. Throws FILE_MALFORMED where the file shrinks while it is read.
+[[nodiscard]] FileSample sample_file(const InputFile& file);
 
 }  // namespace routepack
