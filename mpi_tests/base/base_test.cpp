@@ -1,16 +1,19 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <string>
 
 #include "base/checked.hpp"
 #include "base/digest.hpp"
+#include "base/node_memory.hpp"
 #include "base/parallel_errors.hpp"
 #include "base/process_time.hpp"
 #include "routepack/ids.hpp"
 #include "support/expect_error.hpp"
+#include "support/temp_folder.hpp"
 
 namespace routepack {
 namespace {
@@ -28,6 +31,31 @@ TEST(Checked, DividesUp) {
   EXPECT_EQ(ceil_divide(8, 4), 2);
   EXPECT_EQ(round_up(65, 64), 128);
   EXPECT_EQ(round_up(64, 64), 64);
+}
+
+TEST(NodeMemory, TheLeastLimitOfAllGroupsCounts) {
+  const testing::TempFolder folder;
+  std::filesystem::create_directories(folder.file("a/b"));
+  const auto limit = [&](const std::string& group) {
+    return control_group_limit(folder.path(), group);
+  };
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(limit("/a/b"), kNone);
+  testing::write_file(folder.file("memory.max"), "4000\n");
+  testing::write_file(folder.file("a/memory.max"), "1000\n");
+  testing::write_file(folder.file("a/b/memory.max"), "max\n");
+  EXPECT_EQ(limit("/a/b"), 1000);
+  EXPECT_EQ(limit("/a"), 1000);
+  EXPECT_EQ(limit("/"), 4000);
+  EXPECT_EQ(limit(""), 4000);
+  testing::write_file(folder.file("a/b/memory.max"), "10\n");
+  EXPECT_EQ(limit("/a/b"), 10);
+  EXPECT_EQ(limit("/elsewhere"), 4000);
+}
+
+TEST(NodeMemory, IsThatOfThisMachine) {
+  EXPECT_GT(node_memory_bytes(), 1 << 20);
+  EXPECT_LT(node_memory_bytes(), std::int64_t{1} << 50U);
 }
 
 TEST(Error, EveryCodeHasANameAndAStatus) {

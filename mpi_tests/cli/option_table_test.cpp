@@ -97,9 +97,17 @@ TEST(OptionTable, ReadsNumbersStrictly) {
   expect_refused(
       {"x", "--weight", "1.5y"}, ErrorCode::kUsage, "--weight is '1.5y', expected a number"
   );
-  for (const char* text : {"-0.5", "inf", "nan", "1e999"}) {
-    expect_refused({"x", "--weight", text}, ErrorCode::kNumberOutOfRange, "--weight");
-  }
+  const auto expect_weight = [](const char* given, const std::string& text) {
+    expect_refused(
+        {"x", "--weight", given}, ErrorCode::kNumberOutOfRange,
+        "--weight is " + std::string(given) + ", " + text
+    );
+  };
+  expect_weight("-0.5", "it must be at least 0");
+  expect_weight("inf", "it must be finite");
+  expect_weight("-inf", "it must be finite");
+  expect_weight("nan", "it must be finite");
+  expect_weight("1e999", "which 64 bits do not hold");
 }
 
 TEST(OptionTable, TheCommandLineWinsOverTheFile) {

@@ -164,7 +164,8 @@ TEST(Program, PlacesTheSameAtAnyRankAndThreadCount) {
   EXPECT_EQ(run(arguments).out, expected);
   for (const int ranks : {1, 2, 3, 4}) {
     const std::string out = folder.file("placement" + std::to_string(ranks) + ".json");
-    const Outcome outcome = run(arguments + " --threads 2 --out " + out, ranks);
+    const Outcome outcome =
+        run(arguments + (ranks == 2 ? " --threads 4096" : " --threads 2") + " --out " + out, ranks);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(
         outcome.out,

@@ -117,7 +117,7 @@ TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
   const WindowHeader window = open_window(request_.out);
   const RouteFile routes(window);
   EXPECT_EQ(routes.view().axis_size, 24);
-  EXPECT_EQ(routes.view().ids.dtype, NpyDtype::kUint8);
+  EXPECT_EQ(routes.view().ids->dtype(), NpyDtype::kUint8);
   EXPECT_EQ(routes.view().num_rows(4), window.lengths[4] - 1);
   EXPECT_EQ(
       to_hex(digest_of_file(folder_ / "window/routed_experts.npy")),
@@ -137,7 +137,7 @@ TEST_F(SynthRun, WidensTheDtypeWhereItMust) {
   const SynthSummary summary = run_synth(request_, {}, comm_);
   EXPECT_EQ(summary.bytes, 2 * 99 * 40 * 8 * 2);
   const WindowHeader window = open_window(request_.out);
-  EXPECT_EQ(RouteFile(window).view().ids.dtype, NpyDtype::kUint16);
+  EXPECT_EQ(RouteFile(window).view().ids->dtype(), NpyDtype::kUint16);
 }
 
 TEST_F(SynthRun, ReplacesWindowsButNoOtherFolder) {

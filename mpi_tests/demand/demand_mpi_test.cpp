@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
 #include <memory>
 #include <numeric>
+#include <thread>
 
 #include "comm/collectives.hpp"
 #include "demand/load_window.hpp"
@@ -153,6 +156,52 @@ TEST_F(DemandTest, EveryRankNamesTheFirstFaultySample) {
   expect_error(ErrorCode::kFileMalformed, "window.json", [&] {
     (void)load_window(path + "/missing", comm_);
   });
+}
+
+TEST_F(DemandTest, AFileThatChangesMeanwhileIsTheSameErrorOnEveryRank) {
+  const std::string& path = folder_.write(random_window().window);
+  const std::string routes = path + "/routed_experts.npy";
+  // Only the root's thread writes; when it does, no rank may differ from the others.
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (bool longer = true; comm_.is_root() && !stop; longer = !longer) {
+      const std::uintmax_t size = std::filesystem::file_size(routes);
+      std::filesystem::resize_file(routes, longer ? size + 1 : size - 1);
+    }
+  });
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::int32_t outcome = -1;
+    try {
+      (void)load_window(path, comm_);
+    } catch (const Error& error) {
+      outcome = static_cast<std::int32_t>(error.code());
+      EXPECT_EQ(error.code(), ErrorCode::kFileMalformed) << error.what();
+    }
+    for (const std::int32_t other : all_gather_value(outcome, comm_)) {
+      EXPECT_EQ(other, outcome);
+    }
+  }
+  stop = true;
+  writer.join();
+}
+
+// 200 KB of lengths that ask for terabytes.
+TEST_F(DemandTest, DemandThatNoNodeHoldsIsRefusedBeforeItIsAllocated) {
+  constexpr std::int64_t kSamples = 200'000;
+  TestWindow window{.num_experts = 1 << 16, .top_k = 1};
+  window.moe_layers.resize(64);
+  std::iota(window.moe_layers.begin(), window.moe_layers.end(), 0);
+  window.num_layers = window.axis = 64;
+  window.lengths.assign(kSamples, 1);
+  window.row_counts.assign(kSamples, 0);
+  window.dtype = "<u2";
+  const std::string& path = folder_.write(window);
+  expect_error(
+      ErrorCode::kNumberOutOfRange,
+      "200000 samples ('lengths.npy') at 64 layers ('moe_layers') of 65536 experts "
+      "('num_experts') takes 3355443200000 bytes",
+      [&] { (void)load_window(path, comm_); }
+  );
 }
 
 WindowSlice slice_with_demand(

@@ -227,6 +227,34 @@ TEST(RouteFile, FindsMoeLayersOnEitherAxis) {
   });
 }
 
+TEST(RouteFile, NamesOneNumberWhereAllLayersAreMoeLayers) {
+  const TempFolder folder;
+  TestWindow window = small_routes();
+  window.axis = 3;
+  window.ids.assign(4 * 3 * 2, 0);
+  window.write(folder.path());
+  const WindowHeader header = open_window(folder.path());
+  expect_error(ErrorCode::kLayerAxisMismatch, "has 3 layers, expected 2, all of them MoE", [&] {
+    const RouteFile file(header);
+  });
+}
+
+TEST(RouteFile, RefusesTokensOfMoreIdsThanAnyModelHas) {
+  const TempFolder folder;
+  TestWindow window = small_routes();
+  window.num_experts = window.top_k = 1 << 16;
+  window.moe_layers = {3};
+  window.num_layers = window.axis = 1 << 8;
+  window.lengths = {1, 1};
+  window.row_counts = {0, 0};
+  window.ids = {};
+  window.write(folder.path());
+  const WindowHeader header = open_window(folder.path());
+  expect_error(ErrorCode::kNumberOutOfRange, "256 layers of 'top_k' = 65536", [&] {
+    const RouteFile file(header);
+  });
+}
+
 TEST(RouteFile, RefusesShapesAndDtypesThatDoNotFit) {
   struct Case {
     std::string content;

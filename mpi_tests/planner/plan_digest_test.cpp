@@ -55,7 +55,11 @@ class PlanDigest : public ::testing::Test {
 TEST_F(PlanDigest, IsTheSameOnAnyRanksThreadsAndSimdLevels) {
   expect_one_digest(
       window_, options_,
-      {{SimdLevel::kPortable, 2}, {SimdLevel::kAvx2, 1}, {SimdLevel::kAvx512, 2}}, world_
+      {{SimdLevel::kPortable, 2},
+       {SimdLevel::kAvx2, 1},
+       {SimdLevel::kAvx512, 2},
+       {SimdLevel::kAvx512, 4096}},  // of which the cores' share is started
+      world_
   );
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/check.hpp"
@@ -16,6 +15,7 @@
 #include "io/npy.hpp"
 #include "io/placement_reader.hpp"
 #include "placement/gather.hpp"
+#include "planner/effort.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -45,11 +45,8 @@ DemandFile read_demand(const std::string& path) {
 }
 
 int threads_of(const OptionValues& values, const Communicator& comm) {
-  const int node_ranks = comm.split_by_node().num_mpi_ranks();
-  if (values.has("threads")) {
-    return static_cast<int>(values.integer("threads"));
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / node_ranks);
+  const int asked = values.has("threads") ? static_cast<int>(values.integer("threads")) : 0;
+  return choose_threads(asked, comm.split_by_node());
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -155,7 +155,9 @@ Option threads_option() {
       .name = "threads",
       .kind = OptionKind::kInteger,
       .value_name = "N",
-      .help = "threads of a rank; the node's cores divided by its ranks where not given",
+      .help =
+          "threads of a rank; the node's cores divided by its ranks where not given; more than "
+          "four times the node's cores are of no use and not started",
       .min = 1,
       .max = 4096};
 }

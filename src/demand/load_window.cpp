@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/node_memory.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "demand/count_routes.hpp"
@@ -46,6 +47,30 @@ CountedDemand count_demand(const WindowHeader& header, SampleRange range) {
   return {};
 }
 
+// Before anything of that size is allocated: a few kilobytes of metadata can ask for any amount,
+// and where memory is overcommitted nothing fails until the kernel ends a process.
+void check_demand_fits(const WindowHeader& header, SampleRange mine, const Communicator& comm) {
+  const Communicator node = comm.split_by_node();
+  const std::int64_t node_samples = all_reduce_sum(mine.size(), node);
+  const WindowShape& shape = header.shape;
+  // Far from overflow: 2^31 samples of 2^22 counters.
+  const std::int64_t per_sample = std::int64_t{shape.num_moe_layers()} * shape.num_experts *
+                                  static_cast<std::int64_t>(sizeof(std::uint32_t));
+  const std::int64_t memory = node_memory_bytes();
+  agree_on(
+      [&] {
+        RP_CHECK(
+            node_samples * per_sample <= memory, ErrorCode::kNumberOutOfRange,
+            "{}: the demand of {} samples ('lengths.npy') at {} layers ('moe_layers') of {} "
+            "experts ('num_experts') takes {} bytes on a node, which has {} bytes of memory",
+            header.folder, node_samples, shape.num_moe_layers(), shape.num_experts,
+            node_samples * per_sample, memory
+        );
+      },
+      comm
+  );
+}
+
 // Tokens without a route, of this rank's samples. Counts need not be multiples of top_k in each
 // sample, so the division is of running totals: the ranks' shares add up to the window's.
 std::int64_t count_unrouted(
@@ -68,6 +93,7 @@ WindowSlice load_window(const std::string& folder, const Communicator& comm) {
   WindowHeader header = agree_on([&] { return open_window(folder); }, comm);
   const SampleRange mine =
       slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
+  check_demand_fits(header, mine, comm);
   CountedDemand counted = agree_on(
       [&] { return read_unchanged(header, [&] { return count_demand(header, mine); }); }, comm
   );

@@ -19,11 +19,12 @@ double seconds_per_move(const SearchProblem& problem) {
 
 }  // namespace
 
-int choose_threads(const SearchOptions& asked, const Communicator& node) {
-  if (asked.num_threads > 0) {
-    return asked.num_threads;
-  }
+int choose_threads(int asked, const Communicator& node) {
+  constexpr int kMaxThreadsPerCore = 4;
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (asked > 0) {
+    return std::min(asked, kMaxThreadsPerCore * cores);
+  }
   const int share = std::max(1, cores / node.num_mpi_ranks());
   return std::max(1, std::min({share, omp_get_max_threads(), omp_get_num_procs()}));
 }

@@ -8,9 +8,10 @@
 
 namespace routepack {
 
-// Threads of this rank: as asked, else the node's cores divided by its ranks, within what OpenMP
-// and the process's CPU binding allow.
-[[nodiscard]] int choose_threads(const SearchOptions& asked, const Communicator& node);
+// Threads of this rank: as asked, but at most four times the node's cores, as more only take
+// memory; where `asked` is 0 the node's cores divided by its ranks, within what OpenMP and the
+// process's CPU binding allow.
+[[nodiscard]] int choose_threads(int asked, const Communicator& node);
 
 // The widest vector instructions that both the options and this CPU allow.
 [[nodiscard]] SimdLevel choose_simd(const SearchOptions& asked);

@@ -106,7 +106,7 @@ PlanSearch::PlanSearch(
       observer_(observer),
       comm_(comm),
       node_(comm.split_by_node()),
-      threads_(choose_threads(input.options.search, node_)),
+      threads_(choose_threads(input.options.search.num_threads, node_)),
       acceptance_(broadcast_value(Acceptance::make_table(), 0, comm)),
       placed_(place(input.placement)),
       proved_(units_within(0.0, input, placed_->problem())),
