@@ -86,6 +86,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// mpirun gives the ranks one second after the signal, and less once one of them has ended.
+void watch_signals() {
+  constexpr int kGraceMilliseconds = 500;
+  int num_ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  remove_leftovers_on_signals(num_ranks > 1 ? kGraceMilliseconds : 0);
+}
+
 int run_reporting_errors(const std::vector<std::string>& arguments) {
   const Communicator comm(MPI_COMM_WORLD);
   try {
@@ -110,9 +118,9 @@ int run_reporting_errors(const std::vector<std::string>& arguments) {
 }  // namespace routepack::cli
 
 int main(int argc, char** argv) {
-  routepack::remove_leftovers_on_signals();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  routepack::cli::watch_signals();
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});
   MPI_Finalize();
   return status;
