@@ -29,7 +29,7 @@ constexpr int kNoSignal = 77;  // exit status of a child that should have been e
 int status_of_child(const std::function<void()>& action) {
   const pid_t child = ::fork();
   if (child == 0) {
-    remove_leftovers_on_signals();
+    remove_leftovers_on_signals(0);
     action();
     ::_exit(kNoSignal);
   }

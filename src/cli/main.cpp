@@ -119,6 +119,14 @@ void hold_standard_streams() {
   }
 }
 
+// mpirun gives the ranks one second after the signal, and less once one of them has ended.
+void watch_signals() {
+  constexpr int kGraceMilliseconds = 500;
+  int num_ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  remove_leftovers_on_signals(num_ranks > 1 ? kGraceMilliseconds : 0);
+}
+
 int run_reporting_errors(const std::vector<std::string>& arguments) {
   try {
     const Communicator comm(MPI_COMM_WORLD);
@@ -147,9 +155,9 @@ int run_reporting_errors(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   routepack::cli::hold_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is a failed write, not the job's end
-  routepack::remove_leftovers_on_signals();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  routepack::cli::watch_signals();
   const int status = routepack::cli::run_reporting_errors({argv + 1, argv + argc});
   MPI_Finalize();
   return status;

@@ -1,6 +1,7 @@
 #include "io/leftovers.hpp"
 
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ constexpr int kNumEntries = 16;
 constinit std::array<Entry, kNumEntries> entries = {};
 constinit std::atomic<int> pauses = 0;
 constinit std::atomic<int> waiting_signal = 0;
+constinit std::atomic<int> grace = 0;  // milliseconds
 constinit std::atomic_flag is_ending = {};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -55,19 +57,25 @@ void remove_window(const std::array<char, PATH_MAX>& folder) {
   ::rmdir(folder.data());
 }
 
-void remove_all(LeftoverKind kind) {
+// Returns whether there was one.
+bool remove_all(LeftoverKind kind) {
+  bool found = false;
   for (Entry& entry : entries) {
     if (!take(entry)) {
       continue;
     }
     if (entry.kind != kind) {
       entry.state = kKept;  // its turn comes, or has been
-    } else if (kind == LeftoverKind::kFile) {
+      continue;
+    }
+    found = true;
+    if (kind == LeftoverKind::kFile) {
       ::unlink(entry.path.data());
     } else {
       remove_window(entry.path);
     }
   }
+  return found;
 }
 
 void handle(int signal_number) {
@@ -76,8 +84,11 @@ void handle(int signal_number) {
   if (pauses > 0 || is_ending.test_and_set()) {
     return;
   }
-  remove_all(LeftoverKind::kFile);  // files first: some lie in the folders
-  remove_all(LeftoverKind::kWindow);
+  const bool had_file = remove_all(LeftoverKind::kFile);  // files first: some lie in the folders
+  const bool had_window = remove_all(LeftoverKind::kWindow);
+  if (!had_file && !had_window) {
+    ::poll(nullptr, 0, grace);
+  }
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal_number, &plain, nullptr);
@@ -120,7 +131,8 @@ SignalPause::~SignalPause() {
   }
 }
 
-void remove_leftovers_on_signals() {
+void remove_leftovers_on_signals(int grace_milliseconds) {
+  grace = grace_milliseconds;
   struct sigaction ours {};
   ours.sa_handler = handle;
   for (const int signal_number : kSignals) {

@@ -36,7 +36,9 @@ class SignalPause {
 };
 
 // SIGHUP, SIGINT and SIGTERM remove every leftover and then end the process as they would have
-// anyway, with the status of the signal. One of them that is ignored stays ignored.
-void remove_leftovers_on_signals();
+// anyway, with the status of the signal. One of them that is ignored stays ignored. A process that
+// has none ends `grace_milliseconds` later: mpirun may kill all ranks for good as soon as the first
+// has ended, while another one is still at it.
+void remove_leftovers_on_signals(int grace_milliseconds);
 
 }  // namespace routepack
