@@ -11,18 +11,13 @@ namespace routepack {
 // weighting w of lengths such that any set of samples that fits one cell weighs at most `scale`;
 // so Σ w(len) / scale, rounded up, cells are needed.
 struct CellBound {
-  // "sum", "more_than_half", "l2", "u", "u_l2", "f2", "l2_steps", "weights", "count"; or "search":
+  // "sum", "more_than_half", "l2", "u", "u_l2", "f2", "count"; or "search":
   // a search of at most `parts` nodes refuted cells - 1. src/packing/bounds.hpp gives every
   // weighting.
   std::string kind;
   std::int64_t cells = 0;   // the bound
   std::int64_t lambda = 0;  // parameter of kinds that have one
   std::int64_t parts = 0;   // second parameter (k of u^(k)), 0 where unused
-  // Kinds "weights" and "l2_steps": weights from each of these lengths on, ascending, up to the
-  // next one; all others are computed from lambda and parts.
-  std::vector<std::int64_t> lengths;
-  std::vector<std::int64_t> weights;
-  std::int64_t scale = 0;
   bool operator==(const CellBound&) const = default;
 };
 

@@ -78,7 +78,7 @@ TEST(PlanWriter, FiguresReadBackToTheSameBits) {
 TEST(PlanWriter, WritesTheParametersOfAProofAndTheMigrationFront) {
   Plan plan = make_test_plan();
   plan.rows.status = RowStatus::kBestKnown;
-  plan.rows.bound = {"weights", 3, 5, 7, {4, 8}, {1, 2}, 3};
+  plan.rows.bound = {"u_l2", 3, 5, 7};
   plan.migration_front = {{0.0, 0, 0.5}, {0.1, 12, 0.25}};
   plan.search.time_limit_seconds = 2.0;
   plan.ended = SearchEnd::kTime;
@@ -88,8 +88,8 @@ TEST(PlanWriter, WritesTheParametersOfAProofAndTheMigrationFront) {
   plan.oversized = {SampleId{1}, SampleId{2}};
   EXPECT_EQ(
       line_of(plan, "\"rows\": "),
-      R"({"count":2,"status":"best_known","lower_bound":2,"proof":{"kind":"weights","cells":3,)"
-      R"("lambda":5,"parts":7,"lengths":[4,8],"weights":[1,2],"scale":3}},)"
+      R"({"count":2,"status":"best_known","lower_bound":2,"proof":{"kind":"u_l2","cells":3,)"
+      R"("lambda":5,"parts":7}},)"
   );
   EXPECT_EQ(
       line_of(plan, "\"migration\": "),

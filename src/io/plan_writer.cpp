@@ -48,11 +48,6 @@ Json proof_json(const CellBound& bound) {
   if (bound.parts != 0) {
     proof["parts"] = bound.parts;
   }
-  if (!bound.weights.empty()) {
-    proof["lengths"] = bound.lengths;
-    proof["weights"] = bound.weights;
-    proof["scale"] = bound.scale;
-  }
   return proof;
 }
 

@@ -162,13 +162,6 @@ std::int64_t verify_bound(
   } else {
     cells = weighted_cells(bound, count_lengths(padded), capacity);
   }
-  if (bound.kind == "weights") {
-    const std::int64_t heaviest = heaviest_cell(bound.lengths, bound.weights, capacity);
-    RP_CHECK(
-        heaviest <= bound.scale, ErrorCode::kFileMalformed,
-        "row proof: a cell can weigh {}, above the scale {}", heaviest, bound.scale
-    );
-  }
   RP_CHECK(
       cells == bound.cells, ErrorCode::kFileMalformed,
       "row proof of kind {} states {} cells, recomputed {}", bound.kind, bound.cells, cells

@@ -9,11 +9,6 @@
 //   u_l2            u of l2
 //   f2              n = floor(C/λ): w = 2·floor(x/λ) below C/2, n at C/2, 2·(n - floor((C-x)/λ))
 //                   above, s = 2·n; 0 < λ <= C/2 (Carlier, Clautiaux, Moukrim)
-//   l2_steps        l2, but w = step(x) for λ <= x < 2λ, and C - step(C-x) for C-2λ < x <= C-λ;
-//                   step(x) <= x, nondecreasing: weights[j] for the last j with lengths[j] <= x,
-//                   else 0; s = C; 0 < λ <= C/4
-//   weights         w = weights[j] for the last j with lengths[j] <= x, else 0; s = scale. Valid
-//                   where no multiset of `lengths` with sum <= C weighs more than the scale
 //   count           w = 1, s = k = parts: where no cell may hold more than k samples
 //   search          cells - 1 cells were refuted by a complete search of at most `parts` nodes
 #pragma once
@@ -44,9 +39,8 @@ namespace routepack {
 [[nodiscard]] CellBound refuted_cells_bound(std::int64_t num_cells, std::int64_t max_nodes);
 
 // Recomputes the bound from its kind and parameters and returns the number of cells. Throws
-// FILE_MALFORMED for an unknown kind, parameters outside their range, weights that some cell
-// exceeds, or a stated number of cells that differs. O(n), and for kind "weights" an exact knapsack
-// over the weights; kind "search" repeats the search.
+// FILE_MALFORMED for an unknown kind, parameters outside their range, or a stated
+// number of cells that differs. O(n); kind "search" repeats the search.
 [[nodiscard]] std::int64_t verify_bound(
     const CellBound& bound, const PaddedLengths& padded, std::int64_t capacity_tokens
 );

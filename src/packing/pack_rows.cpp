@@ -10,7 +10,6 @@
 #include "packing/exact_search.hpp"
 #include "packing/pool_search.hpp"
 #include "packing/slack_fit.hpp"
-#include "packing/step_bound.hpp"
 
 namespace routepack {
 namespace {
@@ -101,10 +100,6 @@ void close_bracket(
     return;
   }
   const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
-  bracket.improve_bound(best_step_bound(bracket.lengths(), capacity));
-  if (bracket.closed()) {
-    return;
-  }
   bracket.improve_packing(
       pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
   );

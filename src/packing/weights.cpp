@@ -1,11 +1,6 @@
 #include "packing/weights.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-
 #include "base/check.hpp"
-#include "base/checked.hpp"
 
 namespace routepack {
 namespace {
@@ -61,63 +56,6 @@ void check_parts(const CellBound& bound) {
   );
 }
 
-void check_weights(const CellBound& bound) {
-  RP_CHECK(
-      bound.lengths.size() == bound.weights.size() && bound.scale >= 1, ErrorCode::kFileMalformed,
-      "row proof: {} lengths, {} weights, scale {}", bound.lengths.size(), bound.weights.size(),
-      bound.scale
-  );
-  for (std::size_t entry = 0; entry < bound.lengths.size(); ++entry) {
-    RP_CHECK(
-        bound.weights[entry] >= 0 &&
-            bound.lengths[entry] > (entry == 0 ? 0 : bound.lengths[entry - 1]),
-        ErrorCode::kFileMalformed,
-        "row proof: entry {} (length {}, weight {}) is not ascending or negative", entry,
-        bound.lengths[entry], bound.weights[entry]
-    );
-  }
-}
-
-std::int64_t step_weight(const CellBound& bound, std::int64_t length) {
-  const auto above = std::upper_bound(bound.lengths.begin(), bound.lengths.end(), length);
-  if (above == bound.lengths.begin()) {
-    return 0;
-  }
-  return bound.weights[static_cast<std::size_t>(above - bound.lengths.begin()) - 1];
-}
-
-// A sample beyond C - 2λ shares its cell with one sample of λ or more at most, and that is no
-// longer than the room; every other sample of 2λ or less weighs no more than its length.
-std::int64_t l2_steps_weight(const CellBound& bound, std::int64_t length, std::int64_t capacity) {
-  const std::int64_t room = capacity - length;
-  if (length >= bound.lambda && length < 2 * bound.lambda) {
-    return step_weight(bound, length);
-  }
-  if (room >= bound.lambda && room < 2 * bound.lambda) {
-    return capacity - step_weight(bound, room);
-  }
-  return l2_weight(length, bound.lambda, capacity);
-}
-
-void check_steps(const CellBound& bound, std::int64_t capacity) {
-  check_weights(bound);
-  RP_CHECK(
-      bound.lambda >= 1 && bound.lambda <= capacity / 4 && bound.scale == capacity,
-      ErrorCode::kFileMalformed,
-      "row proof of kind {}: lambda is {}, allowed are 1 to {}; scale {}", bound.kind, bound.lambda,
-      capacity / 4, bound.scale
-  );
-  for (std::size_t entry = 0; entry < bound.lengths.size(); ++entry) {
-    RP_CHECK(
-        bound.weights[entry] <= bound.lengths[entry] &&
-            bound.weights[entry] >= (entry == 0 ? 0 : bound.weights[entry - 1]),
-        ErrorCode::kFileMalformed,
-        "row proof of kind {}: step {} (length {}, weight {}) falls, or rises above its length",
-        bound.kind, entry, bound.lengths[entry], bound.weights[entry]
-    );
-  }
-}
-
 }  // namespace
 
 std::int64_t weighted_cells(
@@ -156,57 +94,7 @@ std::int64_t weighted_cells(
       return f2_weight(length, bound.lambda, capacity);
     });
   }
-  if (bound.kind == "l2_steps") {
-    check_steps(bound, capacity);
-    return cells_by(lengths, capacity, [&](std::int64_t length) {
-      return l2_steps_weight(bound, length, capacity);
-    });
-  }
-  if (bound.kind == "weights") {
-    check_weights(bound);
-    return cells_by(lengths, bound.scale, [&](std::int64_t length) {
-      return step_weight(bound, length);
-    });
-  }
   fail(ErrorCode::kFileMalformed, "row proof of unknown kind '{}'", bound.kind);
-}
-
-std::int64_t heaviest_cell(
-    const std::vector<std::int64_t>& lengths,
-    const std::vector<std::int64_t>& weights,
-    std::int64_t capacity
-) {
-  std::int64_t unit = 0;
-  for (const std::int64_t length : lengths) {
-    unit = std::gcd(unit, length);
-  }
-  if (unit == 0) {
-    return 0;
-  }
-  constexpr std::int64_t kMaxStates = std::int64_t{1} << 26;
-  constexpr std::int64_t kMaxSteps = std::int64_t{1} << 34;
-  const std::int64_t num_units = capacity / unit;
-  RP_CHECK(
-      num_units < kMaxStates && num_units * static_cast<std::int64_t>(lengths.size()) < kMaxSteps,
-      ErrorCode::kFileMalformed,
-      "row proof: weights of {} lengths in units of {} tokens are too many to check against a "
-      "capacity of {}",
-      lengths.size(), unit, capacity
-  );
-  const std::int64_t max_weight = *std::max_element(weights.begin(), weights.end());
-  RP_CHECK(
-      max_weight <= std::numeric_limits<std::int64_t>::max() / (num_units + 1),
-      ErrorCode::kFileMalformed, "row proof: weight {} is too large to add up", max_weight
-  );
-  std::vector<std::int64_t> heaviest(static_cast<std::size_t>(num_units) + 1, 0);
-  for (std::size_t entry = 0; entry < lengths.size(); ++entry) {
-    const auto size = static_cast<std::size_t>(lengths[entry] / unit);
-    const std::int64_t weight = weights[entry];
-    for (std::size_t used = size; used < heaviest.size(); ++used) {
-      heaviest[used] = std::max(heaviest[used], heaviest[used - size] + weight);
-    }
-  }
-  return heaviest.back();
 }
 
 }  // namespace routepack
