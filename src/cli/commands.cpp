@@ -8,11 +8,4 @@ const std::vector<Command>& commands() {
   return kCommands;
 }
 
-Verbosity verbosity_of(const OptionValues& values) {
-  if (values.flag("quiet")) {
-    return Verbosity::kQuiet;
-  }
-  return values.flag("verbose") ? Verbosity::kVerbose : Verbosity::kNormal;
-}
-
 }  // namespace routepack::cli

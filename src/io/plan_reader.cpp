@@ -1,6 +1,8 @@
 #include "io/plan_reader.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "base/check.hpp"
 #include "io/json_fields.hpp"
@@ -25,10 +27,39 @@ Topology read_topology(const JsonFields& fields) {
       .etp = size("etp")};
 }
 
+using Cells = std::vector<std::vector<std::vector<std::int64_t>>>;  // [row][slot], samples
+
+// The lowest sample that no cell names, at most their number.
+std::int64_t first_missing(const Cells& rows) {
+  std::size_t num_named = 0;
+  for (const auto& cells : rows) {
+    for (const auto& samples : cells) {
+      num_named += samples.size();
+    }
+  }
+  std::vector<bool> is_named(num_named + 1, false);
+  for (const auto& cells : rows) {
+    for (const auto& samples : cells) {
+      for (const std::int64_t sample : samples) {
+        if (std::cmp_less(sample, num_named)) {
+          is_named[static_cast<std::size_t>(sample)] = true;
+        }
+      }
+    }
+  }
+  return std::ranges::find(is_named, false) - is_named.begin();
+}
+
 CellLayout read_cells(
     const JsonFields& fields, std::int64_t num_samples, int dp, const std::string& path
 ) {
-  const auto rows = fields.integer_tables("cells", 0, num_samples - 1);
+  const Cells rows = fields.integer_tables("cells", 0, num_samples - 1);
+  // Before anything of the size that 'window' claims.
+  const std::int64_t missing = first_missing(rows);
+  RP_CHECK(
+      missing >= num_samples, ErrorCode::kFileMalformed,
+      "{}: sample {} of {} is in none of the 'cells'", path, missing, num_samples
+  );
   CellLayout layout;
   layout.num_rows = static_cast<int>(rows.size());
   layout.dp = dp;
@@ -51,12 +82,6 @@ CellLayout read_cells(
         cell = layout.cell(row, slot);
       }
     }
-  }
-  for (const SampleId sample : ids<SampleId>(num_samples)) {
-    RP_CHECK(
-        layout.cell_of_sample[sample] != nowhere, ErrorCode::kFileMalformed,
-        "{}: sample {} of {} is in none of the 'cells'", path, sample.value(), num_samples
-    );
   }
   return layout;
 }
