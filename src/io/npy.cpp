@@ -159,13 +159,6 @@ NpyView view_npy(std::span<const std::byte> file, const std::string& name) {
   view.data = file.subspan(text.end());
   std::tie(view.dtype, view.shape) =
       parse_layout(file.subspan(text.begin, text.size), view.data.size(), name);
-  RP_CHECK(
-      reinterpret_cast<std::uintptr_t>(view.data.data()) %
-              static_cast<std::uintptr_t>(bytes_of(view.dtype)) ==
-          0,
-      ErrorCode::kFileMalformed, "{}: the data is not aligned to its {} bytes an element", name,
-      bytes_of(view.dtype)
-  );
   return view;
 }
 
@@ -188,14 +181,15 @@ void NpyFile::advise_sequential(std::int64_t begin, std::int64_t end) const {
 std::vector<std::int64_t> read_int64(const NpyView& view) {
   return with_type_of(view.dtype, [&](auto type) {
     using T = decltype(type);
-    const std::span<const T> values = view.as<T>();
-    std::vector<std::int64_t> read(values.size());
-    for (std::size_t at = 0; at < values.size(); ++at) {
+    std::vector<std::int64_t> read(static_cast<std::size_t>(view.num_elements()));
+    for (std::size_t at = 0; at < read.size(); ++at) {
+      T value{};
+      std::memcpy(&value, &view.data[at * sizeof(T)], sizeof(T));
       RP_CHECK(
-          std::in_range<std::int64_t>(values[at]), ErrorCode::kNumberOutOfRange,
-          "{}: element {} is {}, the limit is 2^63 - 1", view.name, at, values[at]
+          std::in_range<std::int64_t>(value), ErrorCode::kNumberOutOfRange,
+          "{}: element {} is {}, the limit is 2^63 - 1", view.name, at, value
       );
-      read[at] = static_cast<std::int64_t>(values[at]);
+      read[at] = static_cast<std::int64_t>(value);
     }
     return read;
   });

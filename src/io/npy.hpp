@@ -67,16 +67,10 @@ struct NpyView {
   std::string name;  // for messages: the path
   NpyDtype dtype = NpyDtype::kInt64;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> data;  // exactly the elements, aligned to their size
+  std::span<const std::byte> data;  // exactly the elements, aligned to nothing
 
   [[nodiscard]] std::int64_t num_elements() const {
     return static_cast<std::int64_t>(data.size()) / bytes_of(dtype);
-  }
-  // The elements, where T is the array's own type.
-  template <class T>
-  [[nodiscard]] std::span<const T> as() const {
-    RP_ASSERT(light, npy_dtype<T>() == dtype, "{} holds {}", name, name_of(dtype));
-    return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
   }
 };
 
