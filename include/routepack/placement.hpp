@@ -26,8 +26,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// Slot e holds expert e at every layer. `num_experts` must be a multiple of `ep`; counts below 0 are
-// NUMBER_OUT_OF_RANGE.
+// Slot e holds expert e at every layer. `num_experts` must be a multiple of `ep`; counts below 0
+// are NUMBER_OUT_OF_RANGE.
 [[nodiscard]] Placement identity_placement(int num_layers, int num_experts, int ep);
 
 // Throws FILE_MALFORMED naming the layer that is no permutation, or the count that is wrong;
