@@ -32,8 +32,8 @@ TEST_P(Corpus, BringsNoSurprise) {
   EXPECT_NO_THROW(target.run({}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Fuzz, Corpus, ::testing::ValuesIn(kTargets), [](const auto& info) {
-  return std::string(info.param.name);
+INSTANTIATE_TEST_SUITE_P(Fuzz, Corpus, ::testing::ValuesIn(kTargets), [](const auto& target) {
+  return std::string(target.param.name);
 });
 
 TEST(SplitFiles, EndsEachButTheLastByTheSeparator) {
