@@ -51,7 +51,12 @@ Array from_disk(Bytes bytes) {
 void fuzz_npy(Bytes bytes) {
   const auto memory = outcome_of([&] { return from_memory(bytes); });
   const auto disk = outcome_of([&] { return from_disk(bytes); });
-  expect(memory.value == disk.value, "an array in memory and the same on disk differ");
+  // Only a view needs its elements aligned.
+  const bool is_unaligned = memory.error.find("is not aligned") != std::string::npos;
+  expect(
+      memory.value == disk.value || (is_unaligned && disk.value),
+      "an array in memory and the same on disk differ: '" + memory.error + "', '" + disk.error + "'"
+  );
 }
 
 }  // namespace routepack::fuzz

@@ -75,7 +75,7 @@ void fill_with_good_routes(testing::TestWindow& window, std::int64_t step) {
   }
 }
 
-// Changes one id, a line (one layer of a token) or a whole row of it.
+// `window` has ids. Changes one, a line (one layer of a token) or a whole row of it.
 void put_fault(testing::TestWindow& window, Feed& feed) {
   const std::int64_t kind = feed.next();
   const auto size = static_cast<std::int64_t>(window.ids.size());
@@ -96,7 +96,7 @@ void fuzz_routes(Bytes bytes) {
   Feed feed(bytes);
   testing::TestWindow window = draw_shape(feed);
   fill_with_good_routes(window, feed.next());
-  constexpr std::size_t kMaxIds = 1 << 18;
+  constexpr std::size_t kMaxIds = 1 << 15;
   if (window.ids.size() > kMaxIds) {
     return;
   }

@@ -46,7 +46,6 @@ for target in "${targets[@]}"; do
   rm -rf "build/fuzz/found/$target"
   mkdir -p "build/fuzz/found/$target" build/fuzz/findings
   status=0
-  # A limit of its own on lengths: what the default starts with cuts the corpus off.
   TMPDIR=$scratch UBSAN_OPTIONS=print_stacktrace=1 "build/fuzz/bin/fuzz_$target" \
     -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=8192 \
     -dict="mpi_tests/fuzz/dictionary.txt" -artifact_prefix="build/fuzz/findings/$target-" \

@@ -1,7 +1,7 @@
 #include "io/plan_reader.hpp"
 
-#include <algorithm>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "base/check.hpp"
@@ -29,36 +29,40 @@ Topology read_topology(const JsonFields& fields) {
 
 using Cells = std::vector<std::vector<std::vector<std::int64_t>>>;  // [row][slot], samples
 
-// The lowest sample that no cell names, at most their number.
+std::int64_t num_named(const Cells& rows) {
+  std::int64_t count = 0;
+  for (const auto& cells : rows) {
+    for (const auto& samples : cells) {
+      count += static_cast<std::int64_t>(samples.size());
+    }
+  }
+  return count;
+}
+
+// The lowest sample that no cell names.
 std::int64_t first_missing(const Cells& rows) {
-  std::size_t num_named = 0;
+  std::set<std::int64_t> named;
   for (const auto& cells : rows) {
     for (const auto& samples : cells) {
-      num_named += samples.size();
+      named.insert(samples.begin(), samples.end());
     }
   }
-  std::vector<bool> is_named(num_named + 1, false);
-  for (const auto& cells : rows) {
-    for (const auto& samples : cells) {
-      for (const std::int64_t sample : samples) {
-        if (std::cmp_less(sample, num_named)) {
-          is_named[static_cast<std::size_t>(sample)] = true;
-        }
-      }
-    }
+  std::int64_t missing = 0;
+  while (named.contains(missing)) {
+    ++missing;
   }
-  return std::ranges::find(is_named, false) - is_named.begin();
+  return missing;
 }
 
 CellLayout read_cells(
     const JsonFields& fields, std::int64_t num_samples, int dp, const std::string& path
 ) {
   const Cells rows = fields.integer_tables("cells", 0, num_samples - 1);
-  // Before anything of the size that 'window' claims.
-  const std::int64_t missing = first_missing(rows);
+  // Before anything of the size that 'window' only claims. As none may be named twice, enough of
+  // them are all of them.
   RP_CHECK(
-      missing >= num_samples, ErrorCode::kFileMalformed,
-      "{}: sample {} of {} is in none of the 'cells'", path, missing, num_samples
+      num_named(rows) >= num_samples, ErrorCode::kFileMalformed,
+      "{}: sample {} of {} is in none of the 'cells'", path, first_missing(rows), num_samples
   );
   CellLayout layout;
   layout.num_rows = static_cast<int>(rows.size());
