@@ -1,4 +1,4 @@
-// The files of a synthetic window (FORMATS: "Window"). One process creates them, with everything
+// The files of a synthetic window (docs/formats.md, "Window"). One process creates them, with everything
 // but the demand or the routes; then each process fills in its own samples.
 #pragma once
 
