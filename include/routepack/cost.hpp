@@ -1,5 +1,5 @@
-// What a layout costs (FORMATS: "Costs"): attention stages in units of a cell's fill, experts in
-// routed pairs per capacity.
+// What a layout costs (docs/formats.md, "Costs"): attention stages in units of a cell's fill,
+// experts in routed pairs per capacity.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// The errors that a user can meet, their codes and exit statuses (docs: README, "Errors").
+// The errors that a user can meet, their codes and exit statuses (docs/errors.md).
 #pragma once
 
 #include <stdexcept>

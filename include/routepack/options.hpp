@@ -11,7 +11,7 @@
 
 namespace routepack {
 
-// What the trainer asks of a plan beyond its capacity (FORMATS: "constraints").
+// What the trainer asks of a plan beyond its capacity (docs/formats.md, "Constraints").
 enum class SamplesPerSlot { kAny, kEqual };                 // over all rows, of every DP slot
 enum class Oversize { kError, kOwnRow };                    // a sample over the capacity
 enum class PadRoutes { kNone, kSpread };                    // what the fill of a cell is routed to

@@ -1,4 +1,4 @@
-// The answer: a placement, a layout, and the proof and figures that go with them (FORMATS: Plan).
+// The answer: a placement, a layout, and the proof and figures that go with them (docs/formats.md).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace routepack {
 
-// The figures of one policy (FORMATS: "Metrics of a policy").
+// The figures of one policy (docs/formats.md, "Metrics").
 struct PolicyMetrics {
   Score score;
   int rows = 0;

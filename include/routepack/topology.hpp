@@ -1,4 +1,5 @@
-// Parallel sizes of the trainer and the EDP shards that follow from them (FORMATS: "topology").
+// Parallel sizes of the trainer and the EDP shards that follow from them (docs/formats.md,
+// "Topology").
 #pragma once
 
 #include "routepack/ids.hpp"

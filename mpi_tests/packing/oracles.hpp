@@ -42,7 +42,7 @@ struct NaiveFirstFit {
   std::vector<std::int64_t> cell_of_sample;  // empty where a cell stays empty
 };
 
-// The policy of FORMATS.md word by word.
+// The policy of docs/formats.md word by word.
 inline NaiveFirstFit naive_first_fit(
     const std::vector<std::int64_t>& lengths,
     std::int64_t capacity,

@@ -1,4 +1,4 @@
-// The files of a window folder by name (FORMATS: "Window").
+// The files of a window folder by name (docs/formats.md, "Window").
 #pragma once
 
 #include <array>

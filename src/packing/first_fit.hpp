@@ -1,4 +1,4 @@
-// The length-only policy that plans are compared with (FORMATS: "First-fit decreasing").
+// The length-only policy that plans are compared with (docs/formats.md, "Policies").
 #pragma once
 
 #include <cstdint>

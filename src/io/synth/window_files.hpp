@@ -1,5 +1,5 @@
-// The files of a synthetic window (FORMATS: "Window"). One process creates them, with everything
-// but the demand or the routes; then each process fills in its own samples.
+// The files of a synthetic window (docs/formats.md, "Window"). One process creates them, with
+// everything but the demand or the routes; then each process fills in its own samples.
 #pragma once
 
 #include <cstdint>
