@@ -85,6 +85,28 @@ TEST(OptionTable, RefusesWhatIsUnknownMissingOrRepeated) {
   expect_refused({"x", "--positional argument", "y"}, ErrorCode::kUsage, "");
 }
 
+// Words that the option parser itself puts texts in place of.
+TEST(OptionTable, TakesPercentSignsAsTheyAre) {
+  EXPECT_EQ(parse({"100%", "--whole", "%value%"}).text("whole"), "%value%");
+  EXPECT_EQ(parse({"100%value%"}).positional(), "100%value%");
+  for (const std::string name :
+       {"--d%canonical_option%", "--%%canonical_option%%", "--%value%=1", "-%original_token%",
+        "--quiet=%option%%canonical_option%", "--count%prefix%"}) {
+    expect_refused({"x", name}, ErrorCode::kUsage, "test: ");
+  }
+  expect_refused({"x", "--d%canonical_option%"}, ErrorCode::kUsage, "'--d%canonical_option%'");
+  expect_refused({"x", "--whole", "a\x01z"}, ErrorCode::kUsage, "control character");
+  const TempFolder folder;
+  const std::string path = folder.file("file.cfg");
+  for (const std::string line :
+       {"%invalid_line%", "%canonical_option% = 1", "x%invalid_line%", "[%value%]\nx = 1"}) {
+    write_file(path, line + "\n");
+    expect_refused({"x", "--config", path}, ErrorCode::kUsage, path);
+  }
+  write_file(path, "whole = %invalid_line%\n");
+  EXPECT_EQ(parse({"x", "--config", path}).text("whole"), "%invalid_line%");
+}
+
 TEST(OptionTable, ReadsNumbersStrictly) {
   for (const char* text : {"", "3x", "x", " 3", "3 ", "1e3", "3.0", "0x10", "+3", "1,000", "--3"}) {
     expect_refused({"x", "--count=" + std::string(text)}, ErrorCode::kUsage, "count");

@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -72,6 +73,24 @@ bool is_for_files(const Option& option) {
   return !kNotInFiles.contains(long_name(option));
 }
 
+// Boost puts what the user wrote in place of %words% in its messages, and again where that holds
+// such a word itself, without end. It therefore never sees a percent sign.
+constexpr char kPercent = '\x01';
+
+std::string masked(std::string text) {
+  RP_CHECK(
+      text.find(kPercent) == std::string::npos, ErrorCode::kUsage,
+      "the options hold a control character (byte 1)"
+  );
+  std::ranges::replace(text, '%', kPercent);
+  return text;
+}
+
+std::string unmasked(std::string text) {
+  std::ranges::replace(text, kPercent, '%');
+  return text;
+}
+
 using Given = std::map<std::string, std::vector<std::string>>;
 
 Given collect(const po::parsed_options& parsed, const std::string& where) {
@@ -80,10 +99,11 @@ Given collect(const po::parsed_options& parsed, const std::string& where) {
   Given given;
   for (const po::option& option : parsed.options) {
     RP_CHECK(
-        !option.unregistered, ErrorCode::kUsage, "{}: unknown option '{}'", where, option.string_key
+        !option.unregistered, ErrorCode::kUsage, "{}: unknown option '{}'", where,
+        unmasked(option.string_key)
     );
     std::vector<std::string>& values = given[option.string_key];
-    values.insert(values.end(), option.value.begin(), option.value.end());
+    std::ranges::transform(option.value, std::back_inserter(values), unmasked);
   }
   return given;
 }
@@ -134,10 +154,12 @@ class OptionParser {
       description.add_options()(kPositional, po::value<std::string>(), "");
       positional.add(kPositional, 1);
     }
+    std::vector<std::string> words;
+    std::ranges::transform(arguments, std::back_inserter(words), masked);
     using namespace po::command_line_style;
     try {
       return collect(
-          po::command_line_parser(arguments)
+          po::command_line_parser(words)
               .options(description)
               .positional(positional)
               .style(unix_style & ~allow_guessing)
@@ -145,7 +167,7 @@ class OptionParser {
           command_.name
       );
     } catch (const po::error& error) {
-      fail(ErrorCode::kUsage, "{}: {}", command_.name, error.what());
+      fail(ErrorCode::kUsage, "{}: {}", command_.name, unmasked(error.what()));
     }
   }
 
@@ -158,15 +180,18 @@ class OptionParser {
     }
     std::ifstream file(path);
     RP_CHECK(file.good(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path);
+    std::string text;
+    for (std::string line; std::getline(file, line);) {
+      text += line + '\n';
+    }
+    // Opening a folder succeeds, reading it does not.
+    RP_CHECK(!file.bad(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path);
+    std::istringstream lines(masked(text));
     try {
-      Given given = collect(po::parse_config_file(file, description), path);
-      // Opening a folder succeeds, reading it does not.
-      RP_CHECK(
-          !file.bad(), ErrorCode::kFileMalformed, "cannot read the configuration file {}", path
-      );
+      Given given = collect(po::parse_config_file(lines, description), path);
       return without_cleared_flags(std::move(given), path);
     } catch (const po::error& error) {
-      fail(ErrorCode::kUsage, "{}: {}", path, error.what());
+      fail(ErrorCode::kUsage, "{}: {}", path, unmasked(error.what()));
     }
   }
 
