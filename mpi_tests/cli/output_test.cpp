@@ -49,7 +49,7 @@ TEST(PlanTable, SaysWhatIsNotProvenAndTheMigrationFront) {
        {"constraints: equal numbers of samples a DP slot, at most 14 samples a cell, cells filled "
         "up "
         "to multiples of 128, the fill routed, the identity placement stays\n",
-        "1 samples are over the capacity, each alone in its cell: the first is sample 2\n",
+        "over the capacity, each alone in its cell: 1 of the samples, the first is sample 2\n",
         "the search ended: its 50 sweeps are done\n"}) {
     EXPECT_NE(table.find(line), std::string::npos) << line << table;
   }

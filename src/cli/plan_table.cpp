@@ -61,8 +61,9 @@ std::string bound_lines(const Plan& plan) {
   constexpr double kWorthALine = 0.001;
   if (bound.hot_expert_loss >= kWorthALine) {
     lines += fmt::format(
-        "{:.1f} % of the experts' time is lost because an expert cannot be in two places\n",
-        100.0 * bound.hot_expert_loss
+        "{:.1f} % of the experts' time is lost because {}\n", 100.0 * bound.hot_expert_loss,
+        plan.constraints.placement == PlacementChoice::kFree ? "an expert cannot be in two places"
+                                                             : "the experts stay where they are"
     );
   }
   return lines + end_line(plan);
@@ -87,7 +88,7 @@ std::string constraint_lines(const Plan& plan) {
   std::string lines = words.empty() ? "" : fmt::format("constraints: {}\n", words);
   if (!plan.oversized.empty()) {
     lines += fmt::format(
-        "{} samples are over the capacity, each alone in its cell: the first is sample {}\n",
+        "over the capacity, each alone in its cell: {} of the samples, the first is sample {}\n",
         plan.oversized.size(), plan.oversized.front().value()
     );
   }

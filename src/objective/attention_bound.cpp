@@ -25,20 +25,19 @@ class CellCosts {
     return attention_cost(stage_, length, rules_.capacity_tokens);
   }
 
-  // No cell whose longest sample has this length costs more, filled up or not. Costs are convex in
-  // the length and 0 at 0, so samples of at most `other` tokens cost most as many of `other` as
-  // fit, and a rest.
+  // No cell whose longest sample has this length costs more, before it is filled up. Costs are
+  // convex in the length and 0 at 0, so samples of at most `other` tokens cost most as many of
+  // `other` as fit, and a rest.
   [[nodiscard]] double ceiling(std::int64_t longest) const {
-    const double fill = attention_cost(stage_, rules_.pad_multiple - 1, 0, rules_.capacity_tokens);
     const std::int64_t room = std::max<std::int64_t>(0, rules_.capacity_tokens - longest);
     const auto above =
         std::upper_bound(ascending_.begin(), ascending_.end(), std::min(room, longest));
     if (above == ascending_.begin()) {
-      return of_sample(longest) + fill;  // nothing fits beside it
+      return of_sample(longest);  // nothing fits beside it
     }
     const std::int64_t other = *(above - 1);
     return of_sample(longest) + static_cast<double>(room / other) * of_sample(other) +
-           of_sample(room % other) + fill;
+           of_sample(room % other);
   }
 
   // Costs, descending, such that at least j + 1 cells cost as much as the j-th.

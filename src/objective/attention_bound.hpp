@@ -34,7 +34,8 @@ struct CellGrid {
 //   ∫B dx >= ∫K dx + max(0, S - ∫min(D·K, M) dx) / D.
 // The first integral alone sums every D-th of the costs in F, costliest first; where the mean is
 // all that is known it is S / D. What the forced blocks cannot hold (M < D·K: few samples fill a
-// cell as far as the longest does) is what lies above both. Exact where every cell has one sample.
+// cell as far as the longest does) is what lies above both. Exact where every cell has one sample
+// and no fill. Fill only adds to every cell, so the bound without it holds.
 [[nodiscard]] AttentionBound attention_lower_bound(
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
     const AttentionStage& stage,

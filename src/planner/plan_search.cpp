@@ -308,7 +308,9 @@ Placement PlanSearch::migrate_for_layout(const PlacementTurn& turn) {
   if (!affords_another(started, turn.time_share)) {
     return choice.placement;
   }
-  const auto asked = static_cast<std::int64_t>(terms.price_pairs);
+  // No layer has as many pairs: above it nothing pays for a move.
+  constexpr double kMostPrice = 8'589'934'592.0;
+  const auto asked = static_cast<std::int64_t>(std::min(terms.price_pairs, kMostPrice));
   migration.search_near(
       choice.placement, std::max(migration.price_at(choice.moved_experts), asked), placements_++
   );
