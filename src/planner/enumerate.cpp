@@ -11,7 +11,7 @@ namespace routepack {
 namespace {
 
 constexpr std::size_t kMaxPlacements = 120;    // of a layer
-constexpr std::int64_t kMaxWork = 15'000'000;  // steps of the innermost loops
+constexpr std::int64_t kMaxWork = 60'000'000;  // steps of the innermost loops
 
 // All ways to give every EP rank E/ep experts, but for the numbering of ranks: an expert goes to a
 // rank that has some, or to the first that has none. Empty where there are too many.
