@@ -200,6 +200,35 @@ TEST(ModelCost, OfASmallModelByHand) {
   EXPECT_EQ(bytes_per_expert(preset), 3 * 10 * 5 * 14);
 }
 
+TEST(ModelCost, KnowsTheWindowsOfItsModel) {
+  const ModelPreset preset = find_preset("qwen3-30b-a3b");
+  WindowShape window;
+  check_model_of_window(preset, window);  // lengths alone
+  window.moe_layers = preset.moe_layers();
+  window.num_experts = 128;
+  window.top_k = 8;
+  check_model_of_window(preset, window);
+  const auto refuses = [&](const WindowShape& other) {
+    try {
+      check_model_of_window(preset, other);
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::kUsage &&
+             std::string(error.what()).find("qwen3-30b-a3b has 48 MoE layers of 128 experts") !=
+                 std::string::npos;
+    }
+    return false;
+  };
+  WindowShape other = window;
+  other.moe_layers.pop_back();
+  EXPECT_TRUE(refuses(other));
+  other = window;
+  other.num_experts = 64;
+  EXPECT_TRUE(refuses(other));
+  other = window;
+  other.top_k = 4;
+  EXPECT_TRUE(refuses(other));
+}
+
 TEST(ModelCost, OfQwen3ByHand) {
   const ModelPreset preset = find_preset("qwen3-30b-a3b");
   // Queries, keys, values 2*2048*(4096+512+512), output 2*4096*2048, router 2*2048*128.

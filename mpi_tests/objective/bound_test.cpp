@@ -158,6 +158,21 @@ TEST(AttentionLowerBound, HoldsForEveryPackingAndIsOftenTight) {
   EXPECT_GT(num_above_mean, 300);
 }
 
+// Four samples on four slots, each a shard of its own: the costliest one is the plan's max_shard.
+TEST(MaxShardLowerBound, IsTheCostliestSampleWhereEverySlotHasOne) {
+  const Topology topology{.dp = 4, .ep = 1};
+  const CostModel cost{100, {{"full", 10.0, 5.0}}, 1.0};
+  const Lengths lengths{{90, 40, 17, 5}};
+  const Lengths routed{{180, 80, 34, 10}};
+  const std::vector<std::int64_t> layer_pairs(3, 304);
+  const CellRules rules = rules_of(100);
+  const ShardBound bound =
+      max_shard_lower_bound({lengths, routed, layer_pairs, layer_pairs, topology, cost, rules, 1});
+  EXPECT_DOUBLE_EQ(bound.max_shard, 9.0 + 5.0 * 0.81 + 3 * 1.8);
+  EXPECT_EQ(bound.balanced, bound.max_shard);
+  EXPECT_EQ(bound.kind, "longest_sample");
+}
+
 // The bound against every layout of tiny windows, under many placements of their experts.
 TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
   std::map<std::string, int> kinds;
