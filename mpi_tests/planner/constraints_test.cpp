@@ -286,6 +286,20 @@ TEST_F(Ends, AtOnceWhereTheStartIsAtTheBound) {
   EXPECT_EQ(plan.search.num_sweeps, 0);
 }
 
+// One cell: every layout costs the same, its fill included, which no bound of samples sees.
+TEST_F(Ends, AtOnceWhereAllPlansCostTheSame) {
+  WindowSlice window;
+  window.shape = {20, {}, 1, 0, 0, ""};
+  window.lengths.assign(20, 50);
+  PlanOptions options = options_for({.dp = 1, .ep = 1}, 2048);
+  options.constraints.cell_pad_multiple = 64;
+  options.search.num_sweeps = 1'000'000;
+  const Plan plan = plan_of(window, options);
+  EXPECT_EQ(plan.ended, SearchEnd::kProved);
+  EXPECT_EQ(plan.gap(), 0.0);
+  EXPECT_EQ(plan.search.num_sweeps, 0);
+}
+
 TEST_F(Ends, AtOnceWhereNothingCosts) {
   testing::Draws draws{15};
   const WindowSlice window = testing::make_window({.num_samples = 60, .num_layers = 2}, draws);

@@ -85,8 +85,7 @@ void check_launch(bool writes_output, const Communicator& comm) {
         report(
             "routepack: warning: {} in the environment, but MPI has {} rank{}: if the launcher was "
             "to start them all, it speaks another MPI's language (srun: --mpi=pmix), and each "
-            "plans "
-            "alone\n",
+            "plans alone\n",
             start->variable, comm.num_mpi_ranks(), comm.num_mpi_ranks() == 1 ? "" : "s"
         );
       },

@@ -157,9 +157,13 @@ bool PlanSearch::places_experts() const {
          input_.options.constraints.placement == PlacementChoice::kFree;
 }
 
+bool PlanSearch::plans_are_alike() const {
+  return layouts_are_alike(placed_->problem()) && !places_experts();
+}
+
 SearchEnd PlanSearch::end_of_search() const {
   const std::int64_t best = population_.best_score().max_shard;
-  if (best <= proved_ || (layouts_are_alike(placed_->problem()) && !places_experts())) {
+  if (best <= proved_ || plans_are_alike()) {
     return SearchEnd::kProved;
   }
   if (best <= enough_) {
@@ -393,7 +397,11 @@ SearchOutput PlanSearch::result(std::vector<MigrationPoint> front) const {
   SearchOptions used = search_;
   used.num_sweeps = population_.sweeps_done();
   return {
-      placed_->placement(), deal_blocks(placed_->problem(), layout_), used, end_of_search(), false,
+      placed_->placement(),
+      deal_blocks(placed_->problem(), layout_),
+      used,
+      end_of_search(),
+      plans_are_alike(),
       std::move(front)};
 }
 

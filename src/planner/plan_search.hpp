@@ -46,6 +46,8 @@ class PlanSearch {
   // Whether the best score is as good as it has to be: at the bound, or within the target gap.
   [[nodiscard]] bool is_good_enough() const;
   [[nodiscard]] bool places_experts() const;
+  // Whether all plans cost the same, so that any is the best.
+  [[nodiscard]] bool plans_are_alike() const;
   [[nodiscard]] SearchEnd end_of_search() const;
   // With turn.budget * share of the whole budget.
   void anneal(const Turn& turn, double share);

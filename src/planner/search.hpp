@@ -32,7 +32,7 @@ struct SearchOutput {
   CellLayout layout;
   SearchOptions search;  // completed, sweeps as done
   SearchEnd ended = SearchEnd::kBudget;
-  bool enumerated = false;            // all plans were looked at: the best there is
+  bool enumerated = false;            // all plans are known: this is the best there is
   std::vector<MigrationPoint> front;  // only with a current placement
 };
 

@@ -40,8 +40,7 @@ void check_placement(const PlanOptions& options, const WindowShape& window) {
   );
   RP_CHECK(
       !limits_moves, ErrorCode::kUsage,
-      "a limit or price on moving experts needs the current "
-      "placement"
+      "a limit or price on moving experts needs the current placement"
   );
 }
 
