@@ -6,12 +6,12 @@
 #include <set>
 #include <string>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
+#include "base/clock.hpp"
 #include "base/digest.hpp"
 #include "base/log.hpp"
 #include "base/node_memory.hpp"
-#include "base/parallel_errors.hpp"
-#include "base/process_time.hpp"
+#include "base/parallel.hpp"
 #include "routepack/ids.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
@@ -85,19 +85,24 @@ TEST(Digest, MatchesXxh3ReferenceAndSeparatesBoundaries) {
   EXPECT_NE(to_hex(left.finish()), to_hex(right.finish()));
 }
 
-TEST(ParallelErrors, RunsEverythingAndThrowsTheFirstByItem) {
-  constexpr std::size_t kItems = 100;
-  ParallelErrors errors(kItems);
-  std::size_t num_done = 0;
-  for (std::size_t item = kItems; item-- > 0;) {  // threads keep no order either
-    errors.run(item, [&] {
-      ++num_done;
-      RP_CHECK(item % 7 != 6, ErrorCode::kUsage, "item {}", item);
-    });
+TEST(ParallelFor, RunsEverythingAndThrowsTheFirstByItem) {
+  for (const ParallelDeal deal : {ParallelDeal::kAsFree, ParallelDeal::kFixed}) {
+    for (const int threads : {1, 3}) {
+      std::vector<int> runs(100, 0);
+      testing::expect_error(ErrorCode::kUsage, "item 6", [&] {
+        parallel_for(
+            runs.size(), threads,
+            [&](std::size_t item) {
+              ++runs[item];
+              RP_CHECK(item % 7 != 6, ErrorCode::kUsage, "item {}", item);
+            },
+            deal
+        );
+      });
+      EXPECT_EQ(runs, std::vector<int>(100, 1));
+    }
   }
-  EXPECT_EQ(num_done, kItems);
-  testing::expect_error(ErrorCode::kUsage, "item 6", [&] { errors.rethrow_first(); });
-  ParallelErrors(2).rethrow_first();
+  parallel_for(0, 2, [](std::size_t item) { FAIL() << item; });
 }
 
 TEST(ProcessTime, GrowsFromTheStartOfTheProcess) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "bench/mpi_bench.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
@@ -20,8 +20,8 @@
 #include "objective/bound.hpp"
 #include "objective/evaluate.hpp"
 #include "packing/lengths.hpp"
-#include "placement/bounds.hpp"
-#include "placement/gather.hpp"
+#include "placement/aggregate/bounds.hpp"
+#include "placement/aggregate/place_experts.hpp"
 #include "planner/block_demand.hpp"
 #include "routepack/planner.hpp"
 

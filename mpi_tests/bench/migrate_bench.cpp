@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "placement/make_demand.hpp"
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 
 namespace routepack {
 namespace {
@@ -49,7 +49,7 @@ SwapTrajectory make_trajectory(
 ) {
   const Stream stream{1, Purpose::kPlacement, 0};
   if (shape.num_blocks > 0) {
-    return row_trajectory(blocks, shape.num_blocks, shape.ep, current, {}, stream);
+    return block_trajectory(blocks, shape.num_blocks, shape.ep, current, {}, stream);
   }
   std::vector<std::int64_t> demand;
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(shape.num_experts); ++expert) {

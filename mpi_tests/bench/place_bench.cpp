@@ -4,11 +4,10 @@
 
 #include <vector>
 
-#include "placement/bounds.hpp"
+#include "placement/aggregate/bounds.hpp"
+#include "placement/aggregate/place_layer.hpp"
+#include "placement/aggregate/rank_state.hpp"
 #include "placement/make_demand.hpp"
-#include "placement/place_all.hpp"
-#include "placement/rank_state.hpp"
-#include "placement/starts.hpp"
 
 namespace routepack {
 namespace {
@@ -68,13 +67,19 @@ void place(benchmark::State& state) {
   const auto num_experts = static_cast<int>(state.range(1));
   const std::vector<std::int64_t> all =
       make_layers(static_cast<testing::Loads>(state.range(0)), num_experts);
-  const PlacementProblem problem{all, kLayers, num_experts, static_cast<int>(state.range(2))};
+  const std::span<const std::int64_t> demand{all};
+  const auto ep = static_cast<int>(state.range(2));
   double gap = 0.0;
   int at_bound = 0;
   for (auto _ : state) {
     gap = 0.0;
     at_bound = 0;
-    for (const LayerResult& layer : place_layers(problem, {.num_threads = 1}, 1, MoeLayer{0}, 1)) {
+    for (const MoeLayer number : ids<MoeLayer>(kLayers)) {
+      const auto experts = static_cast<std::size_t>(num_experts);
+      const LayerResult layer = place_layer(
+          demand.subspan(number.offset() * experts, experts), ep, nullptr, {},
+          Stream{1, Purpose::kPlacement, static_cast<std::uint32_t>(number.value())}
+      );
       gap += static_cast<double>(layer.peak) / static_cast<double>(layer.lower_bound) - 1.0;
       at_bound += layer.peak == layer.lower_bound ? 1 : 0;
     }

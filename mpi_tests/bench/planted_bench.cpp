@@ -16,7 +16,7 @@
 #include "demand/load_window.hpp"
 #include "objective/evaluate.hpp"
 #include "packing/lengths.hpp"
-#include "placement/bounds.hpp"
+#include "placement/aggregate/bounds.hpp"
 #include "random/stream.hpp"
 #include "routepack/planner.hpp"
 

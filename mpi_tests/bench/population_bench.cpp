@@ -22,7 +22,7 @@
 #include "objective/bound.hpp"
 #include "packing/pack_rows.hpp"
 #include "packing/start_layout.hpp"
-#include "placement/gather.hpp"
+#include "placement/aggregate/place_experts.hpp"
 #include "planner/effort.hpp"
 #include "planner/placed_window.hpp"
 

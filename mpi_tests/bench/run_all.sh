@@ -27,7 +27,7 @@ export OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export PRTE_MCA_hwloc_default_binding_policy=none
 
-benches=(evaluate_bench place_bench row_aware_bench migrate_bench rows_bench count_routes_bench
+benches=(evaluate_bench place_bench block_placement_bench migrate_bench rows_bench count_routes_bench
   shuffle_bench population_bench sequence_bench gap_bench
   planted_bench)
 cmake --preset release -B "$build" -DROUTEPACK_BUILD_BENCH=ON -DROUTEPACK_BUILD_TESTS=OFF >&2
@@ -50,7 +50,7 @@ date -u +%F
 grep -m1 'model name' /proc/cpuinfo || uname -m
 echo "cores: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)"
 
-for bench in evaluate_bench place_bench row_aware_bench migrate_bench count_routes_bench; do
+for bench in evaluate_bench place_bench block_placement_bench migrate_bench count_routes_bench; do
   title "$bench"
   "$bin/$bench" "${google[@]}"
 done

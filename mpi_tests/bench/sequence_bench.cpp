@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/mpi_bench.hpp"
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 #include "routepack/planner.hpp"
 #include "sequence_windows.hpp"
 

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
+#include "comm/dealt.hpp"
 #include "comm/node_shared.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
@@ -49,6 +50,33 @@ TEST_F(Comm, SharesCoverEverythingOnce) {
     }
     EXPECT_EQ(end, count);
   }
+}
+
+TEST_F(Comm, DealtItemsComeBackInTheirOrderAtAnyNumberOfRanks) {
+  for (const std::size_t count : {0U, 1U, 3U, 10U}) {
+    for (const int threads : {1, 2}) {
+      std::vector<std::vector<std::int32_t>> mine(dealt_items(count, comm_).size());
+      for_each_dealt(
+          count, threads,
+          [&](std::size_t position, std::size_t item) {
+            mine[position].assign(item % 4, static_cast<std::int32_t>(item));  // some have none
+          },
+          comm_
+      );
+      const std::vector<std::vector<std::int32_t>> all = gather_dealt(count, mine, comm_);
+      ASSERT_EQ(all.size(), count);
+      for (std::size_t item = 0; item < count; ++item) {
+        EXPECT_EQ(all[item], std::vector<std::int32_t>(item % 4, static_cast<std::int32_t>(item)));
+      }
+    }
+  }
+  expect_error(ErrorCode::kUsage, "too far", [&] {
+    for_each_dealt(
+        5, 2,
+        [](std::size_t, std::size_t item) { RP_CHECK(item < 2, ErrorCode::kUsage, "too far"); },
+        comm_
+    );
+  });
 }
 
 TEST_F(Comm, SumsMinimaAndGathersInRankOrder) {

@@ -1,5 +1,5 @@
 // Ranks that were given different things: every rank throws the same error, which says what.
-#include "comm/inputs.hpp"
+#include "comm/agreement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "domain/model_preset.hpp"
+#include "domain/model.hpp"
 
 #include <gmock/gmock.h>
 
@@ -10,7 +10,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "domain/model_cost.hpp"
 #include "routepack/error.hpp"
 
 namespace routepack {

@@ -12,7 +12,7 @@
 
 #include "objective/attention_bound.hpp"
 #include "objective/evaluate.hpp"
-#include "placement/bounds.hpp"
+#include "placement/aggregate/bounds.hpp"
 #include "support/search_instance.hpp"
 
 namespace routepack {

@@ -6,7 +6,6 @@
 #include "packing/bounds.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/oracles.hpp"
-#include "packing/weights.hpp"
 #include "routepack/error.hpp"
 #include "support/planted.hpp"
 

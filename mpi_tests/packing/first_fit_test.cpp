@@ -1,10 +1,9 @@
-#include "packing/first_fit.hpp"
+#include "packing/fits.hpp"
 
 #include <gtest/gtest.h>
 
 #include "packing/cell_packing.hpp"
 #include "packing/oracles.hpp"
-#include "packing/slack_fit.hpp"
 #include "support/planted.hpp"
 
 namespace routepack {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "packing/bounds.hpp"
-#include "packing/counted_rows.hpp"
+#include "packing/pack_rows.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 

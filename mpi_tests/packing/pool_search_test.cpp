@@ -1,12 +1,12 @@
 // The pool search and the subset search under it.
-#include "packing/pool_search.hpp"
+#include "packing/row_search.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "packing/bounds.hpp"
-#include "packing/subset_fill.hpp"
+#include "packing/cell_pool.hpp"
 #include "support/planted.hpp"
 
 namespace routepack {

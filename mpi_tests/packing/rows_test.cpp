@@ -5,12 +5,12 @@
 #include <functional>
 #include <string>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "packing/bounds.hpp"
-#include "packing/exact_search.hpp"
 #include "packing/lengths.hpp"
 #include "packing/oracles.hpp"
 #include "packing/pack_rows.hpp"
+#include "packing/row_search.hpp"
 #include "routepack/error.hpp"
 #include "support/planted.hpp"
 

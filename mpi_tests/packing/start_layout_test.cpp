@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "packing/arrange_blocks.hpp"
-#include "packing/cell_contents.hpp"
+#include "packing/cell_packing.hpp"
 #include "packing/karmarkar_karp.hpp"
 #include "packing/pack_rows.hpp"
 #include "support/planted.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "placement/rank_state.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 namespace routepack::testing {
 

@@ -1,4 +1,4 @@
-#include "placement/excess_descent.hpp"
+#include "placement/moving/trajectory.hpp"
 
 #include <gtest/gtest.h>
 

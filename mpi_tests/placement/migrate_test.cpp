@@ -1,4 +1,4 @@
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "placement/aggregate/rank_state.hpp"
 #include "placement/make_demand.hpp"
-#include "placement/rank_state.hpp"
 
 namespace routepack {
 namespace {
@@ -57,7 +57,7 @@ std::int64_t objective_of(
 SwapTrajectory make_trajectory(
     const Layers& layers, MoeLayer layer, const LayerPlacement& current, bool rows
 ) {
-  return rows ? row_trajectory(layers.blocks[layer], kBlocks, kRanks, current, {}, kSearch)
+  return rows ? block_trajectory(layers.blocks[layer], kBlocks, kRanks, current, {}, kSearch)
               : peak_trajectory(layers.totals[layer], kRanks, current, {}, kSearch);
 }
 

@@ -1,4 +1,4 @@
-#include "placement/place_layer.hpp"
+#include "placement/aggregate/place_layer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "placement/bounds.hpp"
+#include "placement/aggregate/bounds.hpp"
+#include "placement/aggregate/place_experts.hpp"
 #include "placement/brute_force.hpp"
 #include "placement/make_demand.hpp"
-#include "placement/place_all.hpp"
-#include "placement/refute_peak.hpp"
-#include "placement/starts.hpp"
 
 namespace routepack {
 namespace {
@@ -228,18 +226,6 @@ TEST(PlaceLayer, MovesLessThanAFreshPlacementWhereTheHottestExpertBinds) {
   EXPECT_EQ(result.peak, result.lower_bound);
   // Its 15 neighbours are the lightest experts; they and what they replace move, nothing else.
   EXPECT_LE(count_moved(ranks_of(current, 8), ranks_of(result.slots, 8)), 30);
-}
-
-TEST(PlaceLayer, SlackKeepsWhatIsGoodEnough) {
-  const Demand demand = testing::make_demand(Loads::kUniform, 64, 1);
-  const LayerPlacement current = identity_layer(64);
-  const std::int64_t before = RankState{demand, ranks_of(current, 8), 8}.peak();
-  const std::int64_t bound = peak_lower_bound(demand, 8);
-  const auto ppm = static_cast<int>((before - bound) * 1'000'000 / bound) + 1;
-  EXPECT_EQ(place_layer(demand, 8, &current, {.slack_ppm = ppm}, kSearch).slots, current);
-  const LayerResult closer = place_layer(demand, 8, &current, {.slack_ppm = ppm / 2}, kSearch);
-  EXPECT_LT(closer.peak, before);
-  EXPECT_LE(closer.peak, bound + bound * (ppm / 2) / 1'000'000);
 }
 
 TEST(PlaceLayer, PeakDoesNotDependOnTheNamesOfExperts) {

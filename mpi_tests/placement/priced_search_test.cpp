@@ -1,4 +1,4 @@
-#include "placement/priced_search.hpp"
+#include "placement/moving/priced_search.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <limits>
 #include <numeric>
 
+#include "placement/aggregate/relabel.hpp"
+#include "placement/block_instance.hpp"
 #include "placement/brute_force.hpp"
 #include "placement/cycle_scan.hpp"
-#include "placement/migrate.hpp"
-#include "placement/relabel.hpp"
-#include "placement/row_instance.hpp"
+#include "placement/moving/choose_migrations.hpp"
 
 namespace routepack {
 namespace {
@@ -154,9 +154,9 @@ std::int64_t plan_layer(const Instance& instance, std::int64_t budget) {
   Placement current{instance.num_experts, instance.ep, {}};
   current.layers.push_back(instance.start);
   IndexVector<MoeLayer, SwapTrajectory> ways;
-  ways.push_back(
-      row_trajectory(instance.demand, instance.num_blocks, instance.ep, instance.start, {}, random)
-  );
+  ways.push_back(block_trajectory(
+      instance.demand, instance.num_blocks, instance.ep, instance.start, {}, random
+  ));
   const std::array budgets = {std::max<std::int64_t>(budget - 1, 0), budget, budget + 1};
   const std::vector<MigrationChoice> choices = choose_migrations(ways, current, budgets);
   const std::int64_t price =

@@ -1,4 +1,4 @@
-#include "placement/relabel.hpp"
+#include "placement/aggregate/relabel.hpp"
 
 #include <gtest/gtest.h>
 

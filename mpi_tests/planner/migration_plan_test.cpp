@@ -1,7 +1,7 @@
 // Plans with a current placement: limits and prices on moving, and the front.
 #include <gtest/gtest.h>
 
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 #include "planner/migration.hpp"
 #include "routepack/planner.hpp"
 #include "support/expect_error.hpp"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "random/stream.hpp"
 #include "shuffle/copy_tiles.hpp"
 #include "shuffle/word_checksum.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "demand/project.hpp"
 #include "objective/search_problem.hpp"
 #include "support/random_window.hpp"

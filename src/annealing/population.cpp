@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/parallel_errors.hpp"
+#include "base/parallel.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
@@ -78,19 +78,16 @@ Population::Population(
 }
 
 void Population::start_chains(ChainId first, const MakeStart& make_start) {
-  ParallelErrors errors(chains_.size());
-  const auto num_local = static_cast<std::int32_t>(chains_.size());
-#pragma omp parallel for schedule(static) num_threads(options_.num_threads)
-  for (std::int32_t n = 0; n < num_local; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    errors.run(at, [&] {
-      const ChainId chain{first.value() + n};
-      chains_[at] = std::make_unique<Chain>(
-          chain, options_.seed, *problem_, make_start(chain), options_.simd
-      );
-    });
-  }
-  errors.rethrow_first();
+  parallel_for(
+      chains_.size(), options_.num_threads,
+      [&](std::size_t at) {
+        const ChainId chain{first.value() + static_cast<std::int32_t>(at)};
+        chains_[at] = std::make_unique<Chain>(
+            chain, options_.seed, *problem_, make_start(chain), options_.simd
+        );
+      },
+      ParallelDeal::kFixed
+  );
 }
 
 std::int64_t Population::moves_per_sweep(const SearchProblem& problem) {
@@ -110,14 +107,11 @@ std::int64_t Population::mean_change() {
 
 std::vector<StageResult> Population::run_local(const Stage& stage) {
   std::vector<StageResult> results(chains_.size());
-  ParallelErrors errors(chains_.size());
-  const auto num_local = static_cast<std::int32_t>(chains_.size());
-#pragma omp parallel for schedule(static) num_threads(options_.num_threads)
-  for (std::int32_t n = 0; n < num_local; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    errors.run(at, [&] { results[at] = chains_[at]->run_stage(stage, *proposer_, acceptance_); });
-  }
-  errors.rethrow_first();
+  parallel_for(
+      chains_.size(), options_.num_threads,
+      [&](std::size_t at) { results[at] = chains_[at]->run_stage(stage, *proposer_, acceptance_); },
+      ParallelDeal::kFixed
+  );
   return results;
 }
 

@@ -10,7 +10,7 @@
 #include "annealing/chain.hpp"
 #include "annealing/exchange.hpp"
 #include "annealing/schedule.hpp"
-#include "base/stopwatch.hpp"
+#include "base/clock.hpp"
 #include "comm/communicator.hpp"
 #include "random/acceptance.hpp"
 

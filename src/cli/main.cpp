@@ -21,7 +21,6 @@
 #include "cli/option_evidence.hpp"
 #include "cli/output.hpp"
 #include "comm/agreement.hpp"
-#include "comm/inputs.hpp"
 #include "io/leftovers.hpp"
 
 namespace routepack::cli {

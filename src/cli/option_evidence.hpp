@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/option_table.hpp"
-#include "comm/inputs.hpp"
+#include "comm/agreement.hpp"
 
 namespace routepack::cli {
 

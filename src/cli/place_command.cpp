@@ -12,12 +12,11 @@
 #include "cli/plan_options.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "comm/inputs.hpp"
 #include "io/atomic_file.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "io/placement_reader.hpp"
-#include "placement/gather.hpp"
+#include "placement/aggregate/place_experts.hpp"
 #include "planner/agree_inputs.hpp"
 #include "planner/effort.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "placement/place_all.hpp"
+#include "placement/aggregate/place_experts.hpp"
 
 namespace routepack::cli {
 

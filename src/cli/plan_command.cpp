@@ -3,16 +3,15 @@
 
 #include <utility>
 
-#include "base/process_time.hpp"
+#include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/plan_table.hpp"
 #include "cli/progress.hpp"
 #include "comm/agreement.hpp"
-#include "comm/inputs.hpp"
 #include "demand/load_window.hpp"
-#include "domain/model_cost.hpp"
+#include "domain/model.hpp"
 #include "io/atomic_file.hpp"
 #include "io/plan_writer.hpp"
 #include "io/window_names.hpp"

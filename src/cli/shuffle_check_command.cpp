@@ -13,7 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "comm/collectives.hpp"
-#include "domain/model_preset.hpp"
+#include "domain/model.hpp"
 #include "routepack/transports.hpp"
 #include "shuffle/closed_form_state.hpp"
 #include "shuffle/fault_transport.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "comm/agreement.hpp"
-#include "comm/inputs.hpp"
 #include "io/file_sample.hpp"
 #include "io/input_file.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "domain/model_preset.hpp"
+#include "domain/model.hpp"
 
 namespace routepack {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "io/atomic_file.hpp"
 #include "io/npy_header.hpp"
 

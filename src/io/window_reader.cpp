@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "io/json_fields.hpp"
 
 namespace routepack {

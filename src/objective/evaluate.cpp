@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "objective/attention_cost.hpp"
 
 namespace routepack {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "packing/cell_contents.hpp"
+#include "packing/cell_packing.hpp"
 
 namespace routepack {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "packing/cell_contents.hpp"
+#include "packing/cell_packing.hpp"
 
 namespace routepack {
 namespace {

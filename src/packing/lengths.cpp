@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 
 namespace routepack {
 namespace {

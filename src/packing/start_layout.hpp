@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "packing/cell_packing.hpp"
 #include "packing/lengths.hpp"
 #include "random/stream.hpp"
 #include "routepack/layout.hpp"
@@ -33,6 +35,19 @@ struct StartProblem {
 // largest part. Random kinds draw from `stream`, steps from 0 on.
 [[nodiscard]] CellLayout make_start_layout(
     StartKind kind, const StartProblem& problem, const Stream& stream
+);
+
+// Gives cells their rows and DP slots: which cells run side by side, and in which EDP shard.
+
+// Cells by attention work descending, ties by id.
+[[nodiscard]] std::vector<CellId> heaviest_cells_first(const CellContents& contents);
+
+// Cells by attention work descending, dp_per_shard consecutive ones to a block: for given cells and
+// one stage that minimizes the sum of the blocks' maxima. Blocks go to shards, num_rows to each, so
+// that the shards' sums of maxima are about equal: largest first onto the lightest shard that has
+// room, then swaps with the heaviest shard. Ties: lower cell.
+[[nodiscard]] CellLayout arrange_blocks(
+    const CellContents& contents, const Topology& topology, int num_rows
 );
 
 }  // namespace routepack

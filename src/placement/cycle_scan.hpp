@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "placement/block_state.hpp"
-#include "placement/move_price.hpp"
+#include "placement/blocks/block_state.hpp"
+#include "placement/moving/pair_scan.hpp"
 
 namespace routepack {
 

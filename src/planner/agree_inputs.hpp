@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "comm/inputs.hpp"
+#include "comm/agreement.hpp"
 #include "routepack/options.hpp"
 #include "routepack/placement.hpp"
 #include "routepack/window.hpp"

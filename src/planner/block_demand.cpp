@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "comm/collectives.hpp"
 
 namespace routepack {

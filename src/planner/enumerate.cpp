@@ -5,7 +5,7 @@
 #include <span>
 
 #include "packing/lengths.hpp"
-#include "placement/relabel.hpp"
+#include "placement/aggregate/relabel.hpp"
 
 namespace routepack {
 namespace {

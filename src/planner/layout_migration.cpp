@@ -5,11 +5,11 @@
 #include <iterator>
 #include <utility>
 
-#include "base/parallel_errors.hpp"
-#include "base/stopwatch.hpp"
+#include "base/clock.hpp"
+#include "base/parallel.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "placement/priced_search.hpp"
+#include "placement/moving/priced_search.hpp"
 #include "planner/effort.hpp"
 
 namespace routepack {
@@ -111,7 +111,7 @@ void LayoutMigration::trace(double seconds) {
     const Stream random{
         options_.search.seed, Purpose::kPlacement,
         static_cast<std::uint32_t>(blocks.layer.value())};
-    SwapTrajectory traced = row_trajectory(
+    SwapTrajectory traced = block_trajectory(
         blocks.demand, num_blocks_, current_.ep, current_.layers[blocks.layer], {.num_threads = 1},
         random, choose_simd(options_.search)
     );
@@ -157,14 +157,9 @@ template <class Visit>
 void LayoutMigration::for_each_layer(const Visit& visit) {
   agree_on(
       [&] {
-        ParallelErrors errors(blocks_.size());
-        const auto count = static_cast<std::int32_t>(blocks_.size());
-#pragma omp parallel for schedule(dynamic) num_threads(num_threads_)
-        for (std::int32_t n = 0; n < count; ++n) {
-          const auto at = static_cast<std::size_t>(n);
-          errors.run(at, [&] { visit(blocks_[at], mine_[at]); });
-        }
-        errors.rethrow_first();
+        parallel_for(blocks_.size(), num_threads_, [&](std::size_t at) {
+          visit(blocks_[at], mine_[at]);
+        });
       },
       comm_
   );

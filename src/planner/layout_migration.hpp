@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 #include "planner/block_demand.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/options.hpp"

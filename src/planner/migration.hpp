@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "placement/migrate.hpp"
+#include "placement/moving/choose_migrations.hpp"
 #include "routepack/options.hpp"
 #include "routepack/window.hpp"
 

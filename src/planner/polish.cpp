@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "objective/search_state.hpp"
-#include "placement/place_layer.hpp"
+#include "placement/aggregate/place_layer.hpp"
 
 namespace routepack {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 #include "base/digest.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"

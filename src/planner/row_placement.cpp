@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/parallel_errors.hpp"
+#include "base/parallel.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "placement/row_annealing.hpp"
+#include "placement/blocks/block_annealer.hpp"
 #include "planner/block_demand.hpp"
 #include "random/stream.hpp"
 
@@ -19,16 +19,13 @@ LayerPlacement anneal_blocks(
     int ep,
     const LayerPlacement& start,
     const LayerPlacement* current,
-    const RowPlacementEffort& effort
+    const BlockPlacementEffort& effort
 ) {
   const Stream random{
-      effort.seed, Purpose::kRowPlacement, static_cast<std::uint32_t>(blocks.layer.value())};
-  RowAwareOptions options;
-  options.simd = effort.simd;
-  options.current = current;
+      effort.seed, Purpose::kBlockPlacement, static_cast<std::uint32_t>(blocks.layer.value())};
   return anneal_layer(
-             blocks.demand, num_blocks, ep, start, options,
-             {effort.moves_per_layer, random, effort.round, effort.acceptance}
+             blocks.demand, num_blocks, ep, start,
+             {effort.moves_per_layer, random, effort.round, effort.acceptance, current, effort.simd}
   )
       .slots;
 }
@@ -39,28 +36,20 @@ std::vector<std::uint16_t> anneal_layers(
     int num_blocks,
     const Placement& placement,
     const Placement* current,
-    const RowPlacementEffort& effort
+    const BlockPlacementEffort& effort
 ) {
   const auto experts = static_cast<std::size_t>(placement.num_experts);
   std::vector<std::uint16_t> slots(layers.size() * experts);
-  ParallelErrors errors(layers.size());
-  const auto count = static_cast<std::int32_t>(layers.size());
-#pragma omp parallel for schedule(dynamic) num_threads(effort.num_threads)
-  for (std::int32_t n = 0; n < count; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    errors.run(at, [&] {
-      const MoeLayer layer = layers[at].layer;
-      const LayerPlacement annealed = anneal_blocks(
-          layers[at], num_blocks, placement.ep, placement.layers[layer],
-          current != nullptr ? &current->layers[layer] : nullptr, effort
-      );
-      for (const ExpertId expert : ids<ExpertId>(experts)) {
-        slots[at * experts + expert.offset()] =
-            static_cast<std::uint16_t>(annealed[expert].value());
-      }
-    });
-  }
-  errors.rethrow_first();
+  parallel_for(layers.size(), effort.num_threads, [&](std::size_t at) {
+    const MoeLayer layer = layers[at].layer;
+    const LayerPlacement annealed = anneal_blocks(
+        layers[at], num_blocks, placement.ep, placement.layers[layer],
+        current != nullptr ? &current->layers[layer] : nullptr, effort
+    );
+    for (const ExpertId expert : ids<ExpertId>(experts)) {
+      slots[at * experts + expert.offset()] = static_cast<std::uint16_t>(annealed[expert].value());
+    }
+  });
   return slots;
 }
 
@@ -72,7 +61,7 @@ Placement refine_placement(
     const Placement& placement,
     const Placement* current,
     const Topology& topology,
-    const RowPlacementEffort& effort,
+    const BlockPlacementEffort& effort,
     const Communicator& comm
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, topology, comm);

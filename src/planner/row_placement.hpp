@@ -13,7 +13,7 @@
 
 namespace routepack {
 
-struct RowPlacementEffort {
+struct BlockPlacementEffort {
   std::int64_t moves_per_layer = 0;  // proposed swaps of two experts
   std::uint64_t seed = 1;
   std::uint32_t round = 0;  // calls with other rounds draw anew
@@ -32,7 +32,7 @@ struct RowPlacementEffort {
     const Placement& placement,
     const Placement* current,
     const Topology& topology,
-    const RowPlacementEffort& effort,
+    const BlockPlacementEffort& effort,
     const Communicator& comm
 );
 

@@ -17,7 +17,7 @@ enum class Purpose : std::uint32_t {
   kRowSearch,
   kSynthetic,
   kPerturbation,
-  kRowPlacement,
+  kBlockPlacement,
   kRowCounts,
   kTests = 100,
 };

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 
 namespace routepack {
 namespace {

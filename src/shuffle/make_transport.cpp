@@ -3,7 +3,6 @@
 #include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "comm/inputs.hpp"
 #include "shuffle/device_engine.hpp"
 #include "shuffle/mpi_transport.hpp"
 #include "shuffle/nccl_transport.hpp"

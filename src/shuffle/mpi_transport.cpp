@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 #include "routepack/transports.hpp"
 
 namespace routepack {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 #include "shuffle/copy_engine.hpp"
 
 namespace routepack {

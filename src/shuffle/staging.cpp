@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 
 namespace routepack {
 namespace {

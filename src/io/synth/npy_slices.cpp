@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/checked.hpp"
 
 namespace routepack {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/model_preset.hpp"
+#include "domain/model.hpp"
 
 namespace routepack {
 

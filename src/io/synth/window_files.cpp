@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "base/checked.hpp"
+#include "base/check.hpp"
 #include "io/atomic_file.hpp"
 
 namespace routepack {
