@@ -10,7 +10,6 @@
 #include "placement/aggregate/relabel.hpp"
 #include "placement/block_instance.hpp"
 #include "placement/brute_force.hpp"
-#include "placement/cycle_scan.hpp"
 #include "placement/moving/choose_migrations.hpp"
 
 namespace routepack {
@@ -58,48 +57,6 @@ std::vector<SwapPath> search(
       instance.demand, instance.num_blocks, instance.ep,
       {instance.start, start, price, random, simd}
   );
-}
-
-// Σ of peaks + price * moved experts, from nothing.
-std::int64_t cost_of(
-    const Instance& instance, const RankOfExpert& rank_of, const MovePrice& price
-) {
-  return sum_peaks(instance, rank_of) + price.price * count_moved(price.home, rank_of);
-}
-
-// The lowest cost after any three experts of different ranks changed places in a circle, or none.
-std::int64_t best_after_cycle(
-    const Instance& instance, const RankOfExpert& start, const MovePrice& price
-) {
-  std::int64_t best = cost_of(instance, start, price);
-  for (const ExpertId a : ids<ExpertId>(instance.num_experts)) {
-    for (const ExpertId b : ids<ExpertId>(instance.num_experts)) {
-      for (const ExpertId c : ids<ExpertId>(instance.num_experts)) {
-        if (start[a] != start[b] && start[b] != start[c] && start[c] != start[a]) {
-          RankOfExpert after = start;
-          after[a] = start[b];
-          after[b] = start[c];
-          after[c] = start[a];
-          best = std::min(best, cost_of(instance, after, price));
-        }
-      }
-    }
-  }
-  return best;
-}
-
-TEST(FindBestCycle, IsTheBestOfAll) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Instance instance = make_instance(seed, 12, 4, 3 + static_cast<int>(seed));
-    const BlockDemand demand{instance.demand, instance.num_blocks};
-    const RankOfExpert start =
-        ranks_of(random_layer(3000 + seed, instance.num_experts), instance.ep);
-    const MovePrice price{ranks_of(instance.start, instance.ep), 25};
-    const auto cycle = find_best_cycle({demand, start, instance.ep}, price);
-    const std::int64_t gain = cycle ? -(cycle->sum_change + price.price * cycle->moves) : 0;
-    EXPECT_EQ(cost_of(instance, start, price) - gain, best_after_cycle(instance, start, price))
-        << "seed " << seed;
-  }
 }
 
 TEST(SearchAtPrice, StatesWhatARecountGivesAndIsAFront) {
@@ -221,21 +178,26 @@ std::int64_t best_with(const Instance& instance, std::size_t moves) {
   return best;
 }
 
-// With four experts a rank, two or three moves are a tenth of them: what is found there is the
-// best there is.
-TEST(SearchAtPrice, FindsTheBestFewMovesOfLayersWithThirtyTwoExperts) {
+// With four experts a rank, two or three moves are a tenth of them. Three experts that have to
+// change places at once are missed where no swap of two leads there; what that costs stays small.
+TEST(SearchAtPrice, ComesNearTheBestFewMovesOfLayersWithThirtyTwoExperts) {
   int found = 0;
+  double ratio = 0.0;  // of what the best moves save, the part that was found
   constexpr int kSeeds = 10;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Instance instance = make_instance(seed, 32, 8, 8);
+    const std::int64_t before = sum_peaks(instance, ranks_of(instance.start, instance.ep));
     for (const std::int64_t moves : {2, 3}) {
       const std::int64_t sum = plan_layer(instance, moves);
       const std::int64_t best = best_with(instance, static_cast<std::size_t>(moves));
       EXPECT_GE(sum, best) << "seed " << seed;
       found += sum == best ? 1 : 0;
+      ratio += static_cast<double>(before - sum) / static_cast<double>(before - best);
     }
   }
-  EXPECT_GE(found, 19) << "of " << 2 * kSeeds;
+  EXPECT_GE(found, 15) << "of " << 2 * kSeeds;
+  EXPECT_GE(ratio / (2 * kSeeds), 0.95);
+  RecordProperty("mean_part_of_the_gain", std::to_string(ratio / (2 * kSeeds)));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "placement/cycle_scan.hpp"
 #include "placement/moving/block_descent.hpp"
 
 namespace routepack {
@@ -93,18 +92,6 @@ RankOfExpert perturb(
   return rank_of;
 }
 
-bool cycles_are_cheap(std::size_t experts, std::size_t padded_blocks) {
-  constexpr std::size_t kWork = 8'000'000;
-  return experts * experts * experts * padded_blocks <= kWork;
-}
-
-void apply_in_place(RankOfExpert& rank_of, const ExpertCycle& cycle) {
-  const EpRank first = rank_of[cycle.experts[0]];
-  rank_of[cycle.experts[0]] = rank_of[cycle.experts[1]];
-  rank_of[cycle.experts[1]] = rank_of[cycle.experts[2]];
-  rank_of[cycle.experts[2]] = first;
-}
-
 // The search of one layer, and what it has met.
 class Search {
  public:
@@ -119,34 +106,14 @@ class Search {
 
   // Descends from a placement and takes what is not worse.
   void descend(RankOfExpert start) {
-    BlockDescent refiner{demand_, std::move(start), ep_, price_, simd_};
-    refiner.descend(kMaxPasses);
-    const RankOfExpert& end = refiner.state().rank_of_experts();
-    front_.offer(refiner.moved(), {refiner.sum_peaks(), end});
-    const std::int64_t cost = refiner.sum_peaks() + price_.price * refiner.moved();
+    BlockDescent descent{demand_, std::move(start), ep_, price_, simd_};
+    descent.descend(kMaxPasses);
+    const RankOfExpert& end = descent.state().rank_of_experts();
+    front_.offer(descent.moved(), {descent.sum_peaks(), end});
+    const std::int64_t cost = descent.sum_peaks() + price_.price * descent.moved();
     if (cost <= best_cost_) {
       best_cost_ = cost;
       best_ = end;
-    }
-  }
-  // The best cycle from home, whatever the price, and cycles from the best placement as long as
-  // they gain.
-  void try_cycles() {
-    if (const auto cycle = find_best_cycle({demand_, price_.home, ep_}, MovePrice{price_.home})) {
-      RankOfExpert rank_of = price_.home;
-      apply_in_place(rank_of, *cycle);
-      offer(rank_of);
-      descend(std::move(rank_of));
-    }
-    constexpr int kMostCycles = 4;
-    for (int count = 0; count < kMostCycles; ++count) {
-      const auto cycle = find_best_cycle({demand_, best_, ep_}, price_);
-      if (!cycle) {
-        break;
-      }
-      RankOfExpert rank_of = best_;
-      apply_in_place(rank_of, *cycle);
-      descend(std::move(rank_of));
     }
   }
   [[nodiscard]] RankOfExpert perturbed(const Stream& random, int round) const {
@@ -191,9 +158,6 @@ std::vector<SwapPath> search_at_price(
   const int rounds = num_rounds(search.current.size(), demand.stride());
   for (int round = 1; round <= rounds; ++round) {
     layer.descend(layer.perturbed(search.random, round));
-  }
-  if (cycles_are_cheap(search.current.size(), demand.stride())) {
-    layer.try_cycles();
   }
   return layer.paths();
 }

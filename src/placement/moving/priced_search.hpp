@@ -22,8 +22,7 @@ struct PricedSearch {
 };
 
 // Descends from the start; then, as often as the layer's size allows, sends a moved expert of the
-// best placement so far back home, swaps up to two more pairs and descends again; small layers also
-// try circles of three experts. Returns `start`
+// best placement so far back home, swaps up to two more pairs and descends again. Returns `start`
 // and the local optima met that no other with as few moved experts is as good as, each as a path
 // from the current placement, by moved experts. `demand_by_expert_block` as for refine_layer.
 [[nodiscard]] std::vector<SwapPath> search_at_price(
