@@ -39,7 +39,10 @@ using DpSlot = Index<struct DpSlotTag>;      // data-parallel position of the de
 using EdpShard = Index<struct EdpShardTag>;  // DP slots that share an EP communicator, g of edp
 using RowId = Index<struct RowTag>;          // microbatch, common to all DP slots, r of R
 using CellId = Index<struct CellTag>;        // row * dp + DP slot
-using ChainId = Index<struct ChainTag>;      // member of the annealing population
+// The cells of one EDP shard in one row, which meet at the same EP ranks: row * edp + shard. Cells
+// of a block are consecutive: block * dp_per_shard + position.
+using BlockId = Index<struct BlockTag>;
+using ChainId = Index<struct ChainTag>;  // member of the annealing population
 
 // A std::vector that only its own id type indexes.
 template <class Id, class T>

@@ -56,7 +56,7 @@ class SyntheticWindow {
     const Stream stream{1, Purpose::kTests, 0};
     for (std::int64_t line = 0; line < num_lines; ++line) {
       // An arithmetic progression of odd step modulo a power of two repeats nothing.
-      const Block draw = stream.at(0, static_cast<std::uint64_t>(line));
+      const RandomBits draw = stream.at(0, static_cast<std::uint64_t>(line));
       const auto experts = static_cast<std::uint32_t>(model.experts);
       std::uint32_t id = draw.below(0, experts);
       const std::uint32_t step = 2 * draw.below(1, experts / 2) + 1;

@@ -57,7 +57,7 @@ class Instance {
     );
     const auto bound = static_cast<std::uint32_t>(shape.num_samples);
     for (std::uint64_t draw = 0; moves_.size() < kMoves; ++draw) {
-      const Block random = stream.at(1, draw);
+      const RandomBits random = stream.at(1, draw);
       const SampleId a{static_cast<std::int32_t>(random.below(0, bound))};
       const SampleId b{static_cast<std::int32_t>(random.below(1, bound))};
       const Move move{layout_.cell_of_sample[a], layout_.cell_of_sample[b], 1, 1, {a}, {b}};

@@ -35,7 +35,8 @@ std::vector<std::uint32_t> make_blocks(const Shape& shape, double drift, int lay
       share *= std::exp(drift * testing::normal(stream.at(1, expert)));
     }
     for (std::size_t block = 0; block < blocks; ++block) {
-      const Block draw = stream.at(static_cast<std::uint32_t>(2 + window), expert * blocks + block);
+      const RandomBits draw =
+          stream.at(static_cast<std::uint32_t>(2 + window), expert * blocks + block);
       const double noise = std::exp(kBlockSpread * testing::normal(draw));
       demand[expert * stride + block] =
           static_cast<std::uint32_t>(std::llround(20'000.0 * share * noise));

@@ -174,7 +174,7 @@ TEST(Npy, AnyDamageIsAnErrorOrAnArray) {
   const Stream stream{5, Purpose::kTests, 0};
   int read = 0;
   for (std::uint64_t trial = 0; trial < 20'000; ++trial) {
-    const Block draw = stream.at(0, trial);
+    const RandomBits draw = stream.at(0, trial);
     std::string damaged = whole;
     for (std::size_t change = 0; change <= draw.below(0, 2); ++change) {
       const auto at = draw.below(1 + change, static_cast<std::uint32_t>(whole.size()));

@@ -105,7 +105,7 @@ TEST(SearchState, ALimitNeverChangesADecision) {
     SearchState state(instance.problem, instance.layout, best_simd_level());
     int limited = 0;
     for (std::uint64_t number = 0; number < 3000; ++number) {
-      const Block block = random.at(0, number);
+      const RandomBits block = random.at(0, number);
       const std::optional<Move> move = proposer.propose(block, state);
       if (!move) {
         continue;

@@ -21,7 +21,7 @@ CellBound bound_of(std::string kind, std::int64_t lambda, std::int64_t parts) {
 }
 
 // A weighting of every kind for parameters drawn from a block.
-std::vector<CellBound> some_bounds(std::int64_t capacity, const Block& draw) {
+std::vector<CellBound> some_bounds(std::int64_t capacity, const RandomBits& draw) {
   const std::int64_t parts = 1 + draw.below(1, 30);
   std::vector<CellBound> bounds = {
       bound_of("sum", 0, 0), bound_of("more_than_half", 0, 0), bound_of("u", 0, parts)};
@@ -38,7 +38,7 @@ TEST(Bounds, NeverExceedTheOptimum) {
   for (std::uint32_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
     const Stream stream = testing::planted_stream(seed, 1);
-    const Block draw = stream.at(98, 0);
+    const RandomBits draw = stream.at(98, 0);
     const std::int64_t capacity = 1 + draw.below(0, 60);
     const auto num_samples = 1 + static_cast<int>(draw.below(1, 10));
     const std::vector<std::int64_t> lengths =

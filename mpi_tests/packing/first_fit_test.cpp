@@ -14,7 +14,7 @@ TEST(FirstFit, MatchesThePolicyWordByWord) {
   for (std::uint32_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
     const Stream stream = testing::planted_stream(seed, 1);
-    const Block draw = stream.at(97, 0);
+    const RandomBits draw = stream.at(97, 0);
     const auto num_samples = 1 + static_cast<int>(draw.below(0, 60));
     const int dp = 1 + static_cast<int>(draw.below(1, 6));
     const int row_multiple = 1 + static_cast<int>(draw.below(2, 3));

@@ -150,7 +150,7 @@ TEST(PackRows, AgreesWithEnumerationOnTinyWindows) {
   for (std::uint32_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);
     const Stream stream = testing::planted_stream(seed, 1);
-    const Block draw = stream.at(99, 0);
+    const RandomBits draw = stream.at(99, 0);
     const int num_samples = 1 + static_cast<int>(draw.below(0, 12));
     const int dp = 1 + static_cast<int>(draw.below(1, 4));
     const int row_multiple = 1 + static_cast<int>(draw.below(2, 2));

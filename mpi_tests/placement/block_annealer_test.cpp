@@ -96,7 +96,7 @@ TEST(PeakTree, FollowsExchangesLikeTheOracle) {
       PeakTree tree{state, block_kernels(level, PairObjective::kPeaks)};
       ASSERT_EQ(tree.sum_peaks(), sum_peaks(instance, rank_of));
       for (std::uint64_t number = 0; number < 40; ++number) {
-        const Block draw = Stream{seed, Purpose::kTests, 32}.at(0, number);
+        const RandomBits draw = Stream{seed, Purpose::kTests, 32}.at(0, number);
         const ExpertId out{static_cast<std::int32_t>(draw.below(0, experts))};
         const ExpertId in{static_cast<std::int32_t>(draw.below(1, experts))};
         const EpRank a = rank_of[out];

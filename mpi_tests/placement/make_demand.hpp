@@ -12,7 +12,7 @@ namespace routepack::testing {
 
 enum class Loads { kUniform, kLognormal, kZipf };
 
-[[nodiscard]] inline double normal(const Block& draw) {
+[[nodiscard]] inline double normal(const RandomBits& draw) {
   return std::sqrt(-2.0 * std::log(draw.unit(0))) * std::cos(2.0 * std::numbers::pi * draw.unit(2));
 }
 
@@ -24,7 +24,7 @@ enum class Loads { kUniform, kLognormal, kZipf };
   const std::vector<std::int32_t> rank_of = random_permutation(stream, 1, num_experts);
   std::vector<std::int64_t> demand;
   for (const std::int32_t rank : rank_of) {
-    const Block draw = stream.at(0, static_cast<std::uint64_t>(demand.size()));
+    const RandomBits draw = stream.at(0, static_cast<std::uint64_t>(demand.size()));
     double share = 0.5 + draw.unit(0);
     if (loads == Loads::kLognormal) {
       share = std::exp(0.6 * normal(draw));
@@ -49,7 +49,7 @@ enum class Loads { kUniform, kLognormal, kZipf };
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(num_experts); ++expert) {
     const double share = std::exp(0.6 * normal(shares.at(0, expert)));
     for (std::size_t block = 0; block < static_cast<std::size_t>(num_blocks); ++block) {
-      const Block draw = noise.at(static_cast<std::uint32_t>(block), expert);
+      const RandomBits draw = noise.at(static_cast<std::uint32_t>(block), expert);
       demand[expert * stride + block] =
           static_cast<std::uint32_t>(std::llround(mean * share * std::exp(spread * normal(draw))));
     }

@@ -132,7 +132,7 @@ SwapTrajectory draw_trajectory(std::uint64_t seed, const LayerPlacement& current
   SwapTrajectory trajectory{1000, {{}}, current, 0, 9};
   std::int64_t moved = 0;
   for (std::uint64_t step = 0; step < stream.at(0, 0).below(0, 5); ++step) {
-    const Block draw = stream.at(1, step);
+    const RandomBits draw = stream.at(1, step);
     moved += draw.below(0, 4);
     trajectory.paths[0].push_back({ExpertId{0}, ExpertId{1}, 400 + draw.below(1, 700), moved});
   }

@@ -63,7 +63,7 @@ Tiny make_tiny(std::uint64_t seed) {
        {12, 4},
        {3, 1}}};
   const Stream stream{seed, Purpose::kTests, 1};
-  const Block shape = stream.at(0, 0);
+  const RandomBits shape = stream.at(0, 0);
   const auto [num_experts, ep] = kShapes[shape.below(0, kShapes.size())];
   const std::uint32_t limit = std::array{3U, 20U, 1000U}[shape.below(1, 3)];
   const bool squared = shape.below(2, 2) == 1;

@@ -25,7 +25,7 @@ TEST(Stream, DrawsAreUniform) {
   double sum = 0.0;
   constexpr int kDraws = 100'000;
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-    const Block block = stream.at(0, draw);
+    const RandomBits block = stream.at(0, draw);
     ++seen[block.below(0, 10)];
     const double unit = block.unit(2);
     ASSERT_GT(unit, 0.0);

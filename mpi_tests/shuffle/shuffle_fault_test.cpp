@@ -249,8 +249,8 @@ TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
   int num_struck = 0;
   int num_failed = 0;
   for (std::uint32_t run = 0; run < 200; ++run) {
-    const Block draw = Stream{77, Purpose::kTests, 1}.at(run, 0);
-    const Block more = Stream{77, Purpose::kTests, 2}.at(run, 0);
+    const RandomBits draw = Stream{77, Purpose::kTests, 1}.at(run, 0);
+    const RandomBits more = Stream{77, Purpose::kTests, 2}.at(run, 0);
     const Placement target = random_placement(kLayers, shape.num_experts, shape.ep, 1000 + run);
     Fault fault;
     const std::uint32_t kind = draw.below(0, 10);  // deadlines cost time: most faults are flips

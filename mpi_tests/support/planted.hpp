@@ -115,7 +115,7 @@ inline PlantedWindow lognormal_window(
   constexpr double kTwoPi = 6.283185307179586;
   for (std::uint64_t draw = 0; window.lengths.size() < static_cast<std::size_t>(num_samples);
        ++draw) {
-    const Block block = stream.at(kPlantedFirst, draw);
+    const RandomBits block = stream.at(kPlantedFirst, draw);
     const double normal =
         std::sqrt(-2.0 * std::log(block.unit(0))) * std::cos(kTwoPi * block.unit(2));
     const double length = std::ceil(median * std::exp(sigma * normal));

@@ -44,7 +44,7 @@ TEST_F(BackwardTest, AgreesWithFiniteDifferences) {
     const LogicalState state = trainer.gather_state();
     double largest = 0.0;
     for (std::uint64_t draw = 0; draw < 40; ++draw) {
-      const Block block = stream_.at(0, draw);
+      const RandomBits block = stream_.at(0, draw);
       const MoeLayer layer{static_cast<int>(block.below(0, 2))};
       const ExpertId expert{static_cast<int>(block.below(1, 12))};
       const int tensor = layer.value() * shape.num_experts + expert.value();

@@ -27,7 +27,7 @@ StageResult Chain::run_stage(
     }
   };
   for (std::int64_t move_number = 0; move_number < stage.num_moves; ++move_number) {
-    const Block block = random.at(stage.number, static_cast<std::uint64_t>(move_number));
+    const RandomBits block = random.at(stage.number, static_cast<std::uint64_t>(move_number));
     const std::optional<Move> move = proposer.propose(block, state_);
     if (!move) {
       continue;

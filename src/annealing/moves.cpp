@@ -32,7 +32,8 @@ MoveProposer::MoveProposer(const SearchProblem& problem)
   }
 }
 
-std::optional<Move> MoveProposer::propose(const Block& random, const SearchState& state) const {
+std::optional<Move> MoveProposer::propose(const RandomBits& random, const SearchState& state)
+    const {
   const auto num_samples = static_cast<std::uint32_t>(problem_->num_samples());
   const SampleId sample{static_cast<std::int32_t>(random.below(1, num_samples))};
   std::uint32_t kind = random.word(0) & 0xffU;
@@ -65,7 +66,7 @@ std::optional<Move> MoveProposer::propose(const Block& random, const SearchState
 }
 
 // Where DP slots hold equal numbers, only cells of one slot may change theirs.
-CellId MoveProposer::any_cell(CellId from, const Block& random) const {
+CellId MoveProposer::any_cell(CellId from, const RandomBits& random) const {
   if (problem_->rules.equal_slots) {
     const auto row =
         static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_rows)));
@@ -103,7 +104,7 @@ std::optional<Move> MoveProposer::swap(SampleId a, SampleId b, const SearchState
 
 // With a sample of another cell of the block: evens its attention and leaves its experts alone.
 std::optional<Move> MoveProposer::swap_within_block(
-    SampleId sample, const Block& random, const SearchState& state
+    SampleId sample, const RandomBits& random, const SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
   const int cells = problem_->cells_per_block;
@@ -117,7 +118,7 @@ std::optional<Move> MoveProposer::swap_within_block(
 
 // One sample for two of another cell whose lengths add up to about its own.
 std::optional<Move> MoveProposer::one_for_two(
-    SampleId sample, const Block& random, const SearchState& state
+    SampleId sample, const RandomBits& random, const SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
   const CellId to = any_cell(from, random);
@@ -142,7 +143,7 @@ std::optional<Move> MoveProposer::one_for_two(
 
 // All samples of two cells, where they are few enough for one move.
 std::optional<Move> MoveProposer::swap_cells(
-    SampleId sample, const Block& random, const SearchState& state
+    SampleId sample, const RandomBits& random, const SearchState& state
 ) const {
   const CellId a = state.layout().cell_of_sample[sample];
   const CellId b{

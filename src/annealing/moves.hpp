@@ -15,21 +15,22 @@ class MoveProposer {
   explicit MoveProposer(const SearchProblem& problem);
 
   // Empty where the drawn samples share a cell. The move may still break the capacity.
-  [[nodiscard]] std::optional<Move> propose(const Block& random, const SearchState& state) const;
+  [[nodiscard]] std::optional<Move> propose(const RandomBits& random, const SearchState& state)
+      const;
 
  private:
   [[nodiscard]] SampleId neighbour(SampleId sample, std::uint32_t random, int reach) const;
   // A cell at random that may take samples of `from` without others in return.
-  [[nodiscard]] CellId any_cell(CellId from, const Block& random) const;
+  [[nodiscard]] CellId any_cell(CellId from, const RandomBits& random) const;
   [[nodiscard]] std::optional<Move> swap(SampleId a, SampleId b, const SearchState& state) const;
   [[nodiscard]] std::optional<Move> swap_within_block(
-      SampleId sample, const Block& random, const SearchState& state
+      SampleId sample, const RandomBits& random, const SearchState& state
   ) const;
   [[nodiscard]] std::optional<Move> one_for_two(
-      SampleId sample, const Block& random, const SearchState& state
+      SampleId sample, const RandomBits& random, const SearchState& state
   ) const;
   [[nodiscard]] std::optional<Move> swap_cells(
-      SampleId sample, const Block& random, const SearchState& state
+      SampleId sample, const RandomBits& random, const SearchState& state
   ) const;
 
   const SearchProblem* problem_;

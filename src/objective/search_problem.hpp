@@ -13,10 +13,6 @@
 
 namespace routepack {
 
-// A (row, shard): its dp_per_shard cells run together. Block = row * edp + shard, so cell =
-// block * dp_per_shard + position and the cells of a block are consecutive.
-using BlockId = Index<struct BlockTag>;
-
 // Integer score, compared like Score: (max over shards, sum over shards).
 struct SearchScore {
   std::int64_t max_shard = 0;

@@ -120,7 +120,7 @@ void shuffle_in_place(CellContents& contents, const StartProblem& problem, const
   const std::vector<SampleId> order = longest_first(problem.padded_lengths);
   const auto count = static_cast<std::uint32_t>(order.size());
   for (std::uint32_t n = 0; n < count; ++n) {
-    const Block draw = stream.at(kSwapStep, n);
+    const RandomBits draw = stream.at(kSwapStep, n);
     const std::uint32_t first = draw.below(0, count);
     const std::uint32_t second = std::min(count - 1, first + 1 + draw.below(1, kReach));
     const SampleId longer = order[first];

@@ -14,7 +14,7 @@
 
 namespace routepack {
 
-double Block::unit(std::size_t n) const {
+double RandomBits::unit(std::size_t n) const {
   const std::uint64_t bits = (std::uint64_t{words_[n]} << 32U) | words_[n + 1];
   return (static_cast<double>(bits >> 11U) + 0.5) * 0x1.0p-53;
 }
@@ -22,7 +22,7 @@ double Block::unit(std::size_t n) const {
 Stream::Stream(std::uint64_t seed, Purpose purpose, std::uint32_t owner)
     : seed_(seed), purpose_(static_cast<std::uint32_t>(purpose)), owner_(owner) {}
 
-Block Stream::at(std::uint32_t step, std::uint64_t index) const {
+RandomBits Stream::at(std::uint32_t step, std::uint64_t index) const {
   // Counter: step 32 | index 64 | owner 24 + purpose 8. Key: the seed.
   const philox4x32_ctr_t counter = {
       {step, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U),
@@ -30,7 +30,7 @@ Block Stream::at(std::uint32_t step, std::uint64_t index) const {
   const philox4x32_key_t key = {
       {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32U)}};
   const philox4x32_ctr_t drawn = philox4x32(counter, key);
-  return Block{{drawn.v[0], drawn.v[1], drawn.v[2], drawn.v[3]}};
+  return RandomBits{{drawn.v[0], drawn.v[1], drawn.v[2], drawn.v[3]}};
 }
 
 std::vector<std::int32_t> random_permutation(

@@ -22,10 +22,10 @@ enum class Purpose : std::uint32_t {
   kTests = 100,
 };
 
-// 128 random bits; `word(n)` are four independent 32-bit draws.
-class Block {
+// 128 bits; `word(n)` are four independent 32-bit draws.
+class RandomBits {
  public:
-  explicit constexpr Block(std::array<std::uint32_t, 4> words) : words_(words) {}
+  explicit constexpr RandomBits(std::array<std::uint32_t, 4> words) : words_(words) {}
   [[nodiscard]] constexpr std::uint32_t word(std::size_t n) const { return words_[n]; }
   // Uniform in [0, bound) from word n, by multiply-shift: bias below bound / 2^32.
   [[nodiscard]] constexpr std::uint32_t below(std::size_t n, std::uint32_t bound) const {
@@ -42,7 +42,7 @@ class Stream {
  public:
   Stream(std::uint64_t seed, Purpose purpose, std::uint32_t owner);
   // Draws of (step, index): any order, any number of times, same bits.
-  [[nodiscard]] Block at(std::uint32_t step, std::uint64_t index) const;
+  [[nodiscard]] RandomBits at(std::uint32_t step, std::uint64_t index) const;
 
  private:
   std::uint64_t seed_;

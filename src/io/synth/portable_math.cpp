@@ -47,7 +47,7 @@ double portable_log(double x) {
 double draw_normal(const Stream& stream, std::uint32_t step, std::uint64_t index) {
   constexpr std::uint64_t kAttempts = 64;  // each is rejected with probability 1 - pi/4
   for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-    const Block block = stream.at(step, index * kAttempts + attempt);
+    const RandomBits block = stream.at(step, index * kAttempts + attempt);
     const double u = 2.0 * block.unit(0) - 1.0;
     const double v = 2.0 * block.unit(2) - 1.0;
     const double square = u * u + v * v;

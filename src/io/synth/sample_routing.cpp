@@ -77,7 +77,7 @@ std::vector<std::int64_t> SampleRouting::draw_counts(const Part& part, int layer
   }
   const std::int64_t cap = part.tokens << kCountBits;
   const std::vector<std::int64_t> shares = apportion(weights, options_.model.top_k * cap, cap);
-  const Block offset = part.stream.at(DrawSource::step(part.layer_draw, layer), 0);
+  const RandomBits offset = part.stream.at(DrawSource::step(part.layer_draw, layer), 0);
   return round_systematically(shares, kCountBits, offset.below(0, 1U << kCountBits));
 }
 
@@ -118,7 +118,7 @@ std::vector<std::uint16_t> SampleRouting::routes(std::int64_t sample, const Samp
       for (std::int64_t token = first; token < end; ++token) {
         const std::size_t at =
             static_cast<std::size_t>(token) * row_ids + place * static_cast<std::size_t>(top_k);
-        const Block draw = part.stream.at(step, static_cast<std::uint64_t>(token - first));
+        const RandomBits draw = part.stream.at(step, static_cast<std::uint64_t>(token - first));
         sampler.write(draw.word(0), top_k, &ids[at]);
       }
     }

@@ -63,7 +63,7 @@ void descend(RankState& state, std::int64_t goal, std::vector<ExpertSwap>& done)
 }
 
 // Exchanges a random expert of `rank` with one of another rank.
-void perturb(RankState& state, EpRank rank, const Block& draw, std::vector<ExpertSwap>& done) {
+void perturb(RankState& state, EpRank rank, const RandomBits& draw, std::vector<ExpertSwap>& done) {
   const auto others = static_cast<std::uint32_t>(state.ep() - 1);
   const auto slots = static_cast<std::uint32_t>(state.slots());
   const auto drawn = static_cast<EpRank::Value>(draw.below(0, others));
@@ -112,11 +112,11 @@ void search_in_place(
   for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(iterations) && peak > goal;
        ++round) {
     done.clear();
-    const Block first = stream.at(step, 4 * round);
+    const RandomBits first = stream.at(step, 4 * round);
     perturb(state, state.heaviest(), first, done);
     const std::uint32_t more = first.below(3, 3);
     for (std::uint32_t extra = 1; extra <= more; ++extra) {
-      const Block draw = stream.at(step, 4 * round + extra);
+      const RandomBits draw = stream.at(step, 4 * round + extra);
       const std::size_t rank = draw.below(3, static_cast<std::uint32_t>(state.ep()));
       perturb(state, EpRank{rank}, draw, done);
     }

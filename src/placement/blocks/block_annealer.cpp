@@ -169,7 +169,7 @@ std::int64_t BlockAnnealer::run_stage(
 ) {
   std::int64_t accepted = 0;
   for (std::int64_t number = range.first; number < range.last; ++number) {
-    const Block draw = effort.random.at(effort.round, static_cast<std::uint64_t>(number));
+    const RandomBits draw = effort.random.at(effort.round, static_cast<std::uint64_t>(number));
     const Swap swap = propose(draw, num_blocks);
     if (!is_between_ranks(swap)) {
       continue;
@@ -184,13 +184,13 @@ std::int64_t BlockAnnealer::run_stage(
 }
 
 // One expert sits on the peak rank of a random block: no other swap lowers that block.
-ExpertId BlockAnnealer::choose_leaver(const Block& draw, int num_blocks) const {
+ExpertId BlockAnnealer::choose_leaver(const RandomBits& draw, int num_blocks) const {
   const std::size_t block = draw.below(0, static_cast<std::uint32_t>(num_blocks));
   const EpRank peak = tree_.peak_rank(block);
   return member_[peak.offset() * slots_ + draw.below(1, static_cast<std::uint32_t>(slots_))];
 }
 
-BlockAnnealer::Swap BlockAnnealer::propose(const Block& draw, int num_blocks) const {
+BlockAnnealer::Swap BlockAnnealer::propose(const RandomBits& draw, int num_blocks) const {
   const ExpertId out = choose_leaver(draw, num_blocks);
   const bool near = (draw.word(1) & 3U) != 0;
   return {
@@ -223,7 +223,7 @@ std::int64_t BlockAnnealer::mean_change(const AnnealingEffort& effort, int num_b
   std::int64_t count = 0;
   for (std::uint64_t number = 0; number < kScaleMoves; ++number) {
     // Draws that no move uses: those count up from 0.
-    const Block draw = effort.random.at(effort.round, UINT64_MAX - number);
+    const RandomBits draw = effort.random.at(effort.round, UINT64_MAX - number);
     const ExpertId out = choose_leaver(draw, num_blocks);
     const Swap swap{out, neighbour(out, draw.word(2))};
     if (is_between_ranks(swap)) {

@@ -83,8 +83,8 @@ class BlockAnnealer {
   [[nodiscard]] std::int64_t run_stage(
       const AnnealingEffort& effort, int num_blocks, MoveRange range, std::int64_t temperature
   );
-  [[nodiscard]] ExpertId choose_leaver(const Block& draw, int num_blocks) const;
-  [[nodiscard]] Swap propose(const Block& draw, int num_blocks) const;
+  [[nodiscard]] ExpertId choose_leaver(const RandomBits& draw, int num_blocks) const;
+  [[nodiscard]] Swap propose(const RandomBits& draw, int num_blocks) const;
   [[nodiscard]] bool is_between_ranks(const Swap& swap) const;
   [[nodiscard]] ExpertId neighbour(ExpertId expert, std::uint32_t random) const;
   [[nodiscard]] std::int64_t cost_after(const Swap& swap);

@@ -55,7 +55,7 @@ struct Return {
 };
 
 std::optional<Return> choose_return(
-    const RankOfExpert& rank_of, const RankOfExpert& home, const Block& draw
+    const RankOfExpert& rank_of, const RankOfExpert& home, const RandomBits& draw
 ) {
   std::vector<ExpertId> away;
   for (const ExpertId expert : ids<ExpertId>(home.size())) {
@@ -77,14 +77,14 @@ std::optional<Return> choose_return(
 RankOfExpert perturb(
     RankOfExpert rank_of, const RankOfExpert& home, const Stream& random, std::uint32_t round
 ) {
-  const Block first = random.at(round, 0);
+  const RandomBits first = random.at(round, 0);
   if (const std::optional<Return> chosen = choose_return(rank_of, home, first)) {
     std::swap(rank_of[chosen->expert], rank_of[chosen->occupant]);
   }
   const auto experts = static_cast<std::uint32_t>(rank_of.size());
   const std::uint32_t num_swaps = first.below(2, 3);
   for (std::uint64_t swap = 1; swap <= num_swaps; ++swap) {
-    const Block draw = random.at(round, swap);
+    const RandomBits draw = random.at(round, swap);
     const ExpertId one{static_cast<std::int32_t>(draw.below(0, experts))};
     const ExpertId other{static_cast<std::int32_t>(draw.below(1, experts))};
     std::swap(rank_of[one], rank_of[other]);
