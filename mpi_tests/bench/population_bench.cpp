@@ -141,15 +141,17 @@ Result anneal(
     const Communicator& comm
 ) {
   const SearchProblem& problem = window.problem();
+  Tuning tuning;
+  tuning.population.resample = method.resample;
   SearchOptions search;
   search.num_chains = method.num_chains;
   search.time_limit_seconds = seconds;
   const TemperatureRange range = choose_temperatures(expected_moves_per_sample(
-      search, problem, Population::moves_per_sweep(problem), comm.num_mpi_ranks()
+      search, problem, moves_per_sweep(problem, tuning.population), comm.num_mpi_ranks()
   ));
   Population population(
       problem, [&](ChainId chain) { return window.start(seed, chain); },
-      {seed, method.num_chains, 1, best_simd_level(), method.resample}, comm
+      {seed, method.num_chains, 1, best_simd_level()}, tuning, comm
   );
   const auto scale = static_cast<double>(population.mean_change());
   Round round;

@@ -121,20 +121,21 @@ PlanSearch::PlanSearch(
       search_(complete_options(
           input.options.search,
           placed_->problem(),
-          Population::moves_per_sweep(placed_->problem()),
+          moves_per_sweep(placed_->problem(), Tuning::Population{}),
           num_workers()
       )),
       population_(
           placed_->problem(),
           [this](ChainId chain) { return make_start(input_, placed_->problem(), chain); },
           {search_.seed, search_.num_chains, threads_, choose_simd(search_)},
+          Tuning{},
           comm
       ),
       scale_(static_cast<double>(population_.mean_change())),
       range_(choose_temperatures(expected_moves_per_sample(
           search_,
           placed_->problem(),
-          Population::moves_per_sweep(placed_->problem()),
+          moves_per_sweep(placed_->problem(), Tuning::Population{}),
           num_workers()
       ))),
       layout_(population_.best_layout()) {}
@@ -261,7 +262,7 @@ std::int64_t PlanSearch::moves_per_layer(const PlacementTurn& turn) const {
   if (search_.time_limit_seconds <= 0.0) {
     // A small budget of sweeps is to stay small: an eighth of a chain's moves for all layers.
     const std::int64_t eighth = search_.num_sweeps *
-                                Population::moves_per_sweep(placed_->problem()) / 8 /
+                                moves_per_sweep(placed_->problem(), Tuning::Population{}) / 8 /
                                 std::max(input_.slice.shape.num_moe_layers(), 1);
     return std::min(turn.moves_per_layer, std::max(eighth, kFewestMovesPerLayer));
   }
