@@ -22,7 +22,7 @@
 #include "packing/lengths.hpp"
 #include "placement/bounds.hpp"
 #include "placement/gather.hpp"
-#include "planner/block_demand.hpp"
+#include "planner/block_placement.hpp"
 #include "routepack/planner.hpp"
 
 namespace routepack {

@@ -23,8 +23,8 @@
 #include "packing/pack_rows.hpp"
 #include "packing/start_layout.hpp"
 #include "placement/gather.hpp"
-#include "planner/effort.hpp"
-#include "planner/placed_window.hpp"
+#include "planner/budget.hpp"
+#include "planner/placed_population.hpp"
 
 namespace routepack {
 namespace {
@@ -146,9 +146,7 @@ Result anneal(
   SearchOptions search;
   search.num_chains = method.num_chains;
   search.time_limit_seconds = seconds;
-  const TemperatureRange range = choose_temperatures(expected_moves_per_sample(
-      search, problem, moves_per_sweep(problem, tuning.population), comm.num_mpi_ranks()
-  ));
+  const TemperatureRange range = choose_temperatures(search, problem, tuning, comm.num_mpi_ranks());
   Population population(
       problem, [&](ChainId chain) { return window.start(seed, chain); },
       {seed, method.num_chains, 1, best_simd_level()}, tuning, comm

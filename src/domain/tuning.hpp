@@ -6,8 +6,9 @@
 // written, never swept on its own since.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace routepack {
 
@@ -59,8 +60,9 @@ struct Tuning {
     PlacementTurn explore_placement{10'000, 0.01};
     Turn settle{0.03, 0.05, 12};  // under the placement for the layout
     // In what is left, from the best exploration: a long anneal, and short ones that are only as
-    // hot as it takes to settle into the placement before. Shares of what is left.
-    std::vector<Turn> turns = {{0.55, 0.3, 32}, {0.15, 0.02, 8}, {0.15, 0.01, 8}, {0.15, 0.005, 8}};
+    // hot as it takes to settle into the placement before. Shares of what is left; 0: no turn.
+    std::array<Turn, 4> turns = {
+        {{0.55, 0.3, 32}, {0.15, 0.02, 8}, {0.15, 0.01, 8}, {0.15, 0.005, 8}}};
     PlacementTurn turn_placement{40'000, 0.03};
     double share_after_search = 0.03;  // of a time limit, for figures, checks and writing
   };
