@@ -29,9 +29,6 @@
 namespace routepack {
 namespace {
 
-constexpr int kNumStages = 32;
-constexpr double kHeat = 0.3;  // of the first temperature, as in the planner's longest turn
-
 struct Settings {
   std::string window;
   PlanOptions options;
@@ -143,6 +140,7 @@ Result anneal(
   const SearchProblem& problem = window.problem();
   Tuning tuning;
   tuning.population.resample = method.resample;
+  const Tuning::Turn& turn = tuning.search.turns.front();  // the planner's longest
   SearchOptions search;
   search.num_chains = method.num_chains;
   search.time_limit_seconds = seconds;
@@ -153,10 +151,10 @@ Result anneal(
   );
   const auto scale = static_cast<double>(population.mean_change());
   Round round;
-  round.first_temperature = static_cast<std::int64_t>(kHeat * range.first * scale);
+  round.first_temperature = static_cast<std::int64_t>(range.first * turn.heat * scale);
   round.last_temperature =
       std::min(round.first_temperature, static_cast<std::int64_t>(range.last * scale));
-  round.num_stages = kNumStages;
+  round.num_stages = turn.num_stages;
   round.deadline_seconds = seconds;
   const Stopwatch clock;
   population.anneal(round, clock, {});
