@@ -33,7 +33,6 @@ struct SearchOptions {
   std::int64_t num_sweeps = 0;      // K, work budget of a chain; 0: chosen from the window's size
   double time_limit_seconds = 0.0;  // 0: none
   double target_gap = 0.0;          // good enough: max_shard / lower bound - 1; 0: only if proved
-  double seconds_spent = 0.0;       // of the limit, before make_plan; the root's value counts
   int num_threads = 0;  // a rank, at most 4 * the node's cores; 0: the cores divided by its ranks
   SimdLevel max_simd = SimdLevel::kAvx512;  // at most this, as far as the CPU has it
 };

@@ -38,7 +38,8 @@ Outcome anneal(
     const Communicator& comm
 ) {
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {5, chains, threads, simd}, comm
+      instance.problem, [&](ChainId) { return instance.layout; }, {5, chains, threads, simd}, {},
+      comm
   );
   const std::int64_t scale = population.mean_change();
   const Stopwatch clock;
@@ -77,7 +78,7 @@ TEST(Population, EveryRankThrowsWhatAChainThrows) {
   };
   testing::expect_error(ErrorCode::kUsage, "no start for chain 2", [&] {
     const Population population(
-        instance.problem, make_start, {5, 8, 2, SimdLevel::kPortable}, world
+        instance.problem, make_start, {5, 8, 2, SimdLevel::kPortable}, {}, world
     );
   });
 }
@@ -88,9 +89,11 @@ TEST(Population, ChainsThatNeverMeetAreIndependent) {
   SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 15);
   connect(instance, Topology{.dp = 4, .ep = 2});
   const auto best_of = [&](int chains, bool resample) {
+    Tuning tuning;
+    tuning.population.resample = resample;
     Population population(
         instance.problem, [&](ChainId) { return instance.layout; },
-        {5, chains, 1, best_simd_level(), resample}, world
+        {5, chains, 1, best_simd_level()}, tuning, world
     );
     const std::int64_t scale = population.mean_change();
     const Stopwatch clock;
@@ -116,7 +119,7 @@ TEST(Population, NeverLosesItsBestAndReportsARecount) {
   connect(instance, Topology{.dp = 4, .ep = 2});
   const SearchState start(instance.problem, instance.layout, SimdLevel::kPortable);
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {5, 4, 1, best_simd_level()},
+      instance.problem, [&](ChainId) { return instance.layout; }, {5, 4, 1, best_simd_level()}, {},
       world
   );
   EXPECT_EQ(population.best_score(), start.score());
@@ -144,7 +147,7 @@ TEST(Population, RebaseKeepsLayoutsAndCountsThemAnew) {
   other.cost.expert_weight = 3.0;
   connect(other, Topology{.dp = 4, .ep = 2});
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {1, 3, 1, best_simd_level()},
+      instance.problem, [&](ChainId) { return instance.layout; }, {1, 3, 1, best_simd_level()}, {},
       world
   );
   const Stopwatch clock;
@@ -161,7 +164,7 @@ TEST(Population, ADeadlineEndsARoundOnEveryRank) {
   SearchInstance instance = make_instance({}, 14);
   connect(instance, Topology{.dp = 4, .ep = 2});
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {1, 2, 1, best_simd_level()},
+      instance.problem, [&](ChainId) { return instance.layout; }, {1, 2, 1, best_simd_level()}, {},
       world
   );
   const Stopwatch clock;

@@ -22,7 +22,7 @@
 #include "packing/lengths.hpp"
 #include "placement/aggregate/bounds.hpp"
 #include "placement/aggregate/place_experts.hpp"
-#include "planner/block_demand.hpp"
+#include "planner/block_placement.hpp"
 #include "routepack/planner.hpp"
 
 namespace routepack {

@@ -23,14 +23,11 @@
 #include "packing/pack_rows.hpp"
 #include "packing/start_layout.hpp"
 #include "placement/aggregate/place_experts.hpp"
-#include "planner/effort.hpp"
-#include "planner/placed_window.hpp"
+#include "planner/budget.hpp"
+#include "planner/placed_population.hpp"
 
 namespace routepack {
 namespace {
-
-constexpr int kNumStages = 32;
-constexpr double kHeat = 0.3;  // of the first temperature, as in the planner's longest turn
 
 struct Settings {
   std::string window;
@@ -141,22 +138,23 @@ Result anneal(
     const Communicator& comm
 ) {
   const SearchProblem& problem = window.problem();
+  Tuning tuning;
+  tuning.population.resample = method.resample;
+  const Tuning::Turn& turn = tuning.search.turns.front();  // the planner's longest
   SearchOptions search;
   search.num_chains = method.num_chains;
   search.time_limit_seconds = seconds;
-  const TemperatureRange range = choose_temperatures(expected_moves_per_sample(
-      search, problem, Population::moves_per_sweep(problem), comm.num_mpi_ranks()
-  ));
+  const TemperatureRange range = choose_temperatures(search, problem, tuning, comm.num_mpi_ranks());
   Population population(
       problem, [&](ChainId chain) { return window.start(seed, chain); },
-      {seed, method.num_chains, 1, best_simd_level(), method.resample}, comm
+      {seed, method.num_chains, 1, best_simd_level()}, tuning, comm
   );
   const auto scale = static_cast<double>(population.mean_change());
   Round round;
-  round.first_temperature = static_cast<std::int64_t>(kHeat * range.first * scale);
+  round.first_temperature = static_cast<std::int64_t>(range.first * turn.heat * scale);
   round.last_temperature =
       std::min(round.first_temperature, static_cast<std::int64_t>(range.last * scale));
-  round.num_stages = kNumStages;
+  round.num_stages = turn.num_stages;
   round.deadline_seconds = seconds;
   const Stopwatch clock;
   population.anneal(round, clock, {});

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "annealing/moves.hpp"
+#include "annealing/chain.hpp"
 #include "objective/evaluate.hpp"
 #include "support/search_instance.hpp"
 
@@ -59,7 +59,7 @@ TEST(SearchState, EqualsARebuildAfterEveryMove) {
     SCOPED_TRACE(key);
     SearchInstance instance = make_instance(shape, key);
     connect(instance, shape.topology);
-    const MoveProposer proposer(instance.problem);
+    const MoveProposer proposer(instance.problem, {});
     const Stream random{key++, Purpose::kTests, 0};
     SearchState state(instance.problem, instance.layout, best_simd_level());
     const int largest_at_start = largest_cell(instance.layout);
@@ -100,7 +100,7 @@ TEST(SearchState, ALimitNeverChangesADecision) {
     SCOPED_TRACE(key);
     SearchInstance instance = make_instance(shape, key);
     connect(instance, shape.topology);
-    const MoveProposer proposer(instance.problem);
+    const MoveProposer proposer(instance.problem, {});
     const Stream random{key++, Purpose::kTests, 0};
     SearchState state(instance.problem, instance.layout, best_simd_level());
     int limited = 0;

@@ -9,9 +9,9 @@
 #include "objective/evaluate.hpp"
 #include "objective/search_state.hpp"
 #include "packing/lengths.hpp"
+#include "planner/planner.hpp"
 #include "planner/polish.hpp"
 #include "planner/report.hpp"
-#include "routepack/planner.hpp"
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
@@ -230,6 +230,48 @@ TEST_F(MakePlan, EveryRankThrowsTheSameError) {
   testing::expect_error(ErrorCode::kFewerSamplesThanRanks, "", [&] {
     (void)plan_of(window, options_for({.dp = 16, .ep = 2}, 100));
   });
+}
+
+// What is tuned is what runs: the defaults are the public plan, and every group has an effect.
+TEST_F(MakePlan, ATuningChangesTheSearchAndNotThePublicPlan) {
+  testing::Draws draws{10};
+  const WindowSlice window =
+      testing::make_window({.num_samples = 50, .num_layers = 7, .num_experts = 16}, draws);
+  PlanOptions options = options_for({.dp = 4, .ep = 4, .tp = 2}, 150);
+  const WindowSlice slice = slice_of(window, world_);
+  const Plan expected = plan_of(window, options);
+  EXPECT_EQ(make_plan(slice, options, PlanRun{}, MPI_COMM_WORLD).digest, expected.digest);
+  const auto differs = [&](auto change) {
+    PlanRun run;
+    change(run.tuning);
+    const Plan tuned = make_plan(slice, options, run, MPI_COMM_WORLD);
+    check_plan(tuned, pad_lengths(window.lengths, 1, 150), cell_rules(options, 2));
+    return tuned.layout != expected.layout || tuned.placement != expected.placement;
+  };
+  EXPECT_TRUE(differs([](Tuning& t) { t.search.num_explorations = 1; }));
+  EXPECT_TRUE(differs([](Tuning& t) { t.search.turns = {{{1.0, 0.3, 32}}}; }));
+  EXPECT_TRUE(differs([](Tuning& t) { t.temperatures.min_first = 0.8; }));
+  EXPECT_TRUE(differs([](Tuning& t) { t.placing.chain_moves_per_swap = 80; }));
+  EXPECT_TRUE(differs([](Tuning& t) { t.moves.near_reach = 2; }));
+  EXPECT_TRUE(differs([](Tuning& t) { t.population.resample = false; }));
+  EXPECT_FALSE(differs([](Tuning& t) { t.effort.min_sweeps = 1; }));  // sweeps are given
+  EXPECT_FALSE(differs([](Tuning& t) { t.front.share = 0.5; }));      // no current placement
+  options.current_placement = expected.placement;
+  EXPECT_EQ(plan_of(window, options).migration_front.size(), 7U);
+}
+
+TEST_F(MakePlan, ATinyWindowIsSearchedWhereEnumerationIsOff) {
+  testing::Draws draws{11};
+  const WindowSlice window = testing::make_window({.num_samples = 8, .num_layers = 1}, draws);
+  const PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
+  PlanRun run;
+  run.tuning.enumeration.max_samples = 0;
+  const Plan searched = make_plan(slice_of(window, world_), options, run, MPI_COMM_WORLD);
+  const Plan enumerated = plan_of(window, options);
+  EXPECT_EQ(enumerated.search.num_sweeps, 40);
+  EXPECT_EQ(enumerated.ended, SearchEnd::kProved);
+  EXPECT_LE(enumerated.objective.max_shard, searched.objective.max_shard * (1.0 + 1e-9));
+  EXPECT_GE(enumerated.lower_bound.max_shard, searched.lower_bound.max_shard * (1.0 - 1e-9));
 }
 
 TEST_F(MakePlan, ATimeLimitIsRecorded) {

@@ -73,6 +73,22 @@ TEST_F(MigrationPlan, APriceAboveAnyGainKeepsThePlacement) {
   EXPECT_LT(cheap.objective.max_shard, cheap.migration_front.front().max_shard);
 }
 
+// The plan that comes out, not the last point of the front, says why the search ended.
+TEST_F(MigrationPlan, ASearchEndsByItsGapWhereThePlanIsWithinIt) {
+  int num_within = 0;
+  for (const double gap : {0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08}) {
+    for (const double fraction : {0.05, 0.25, 1.0}) {
+      options_.search.target_gap = gap;
+      options_.migration.max_moved_fraction = fraction;
+      const Plan got = plan();
+      EXPECT_EQ(got.ended == SearchEnd::kBudget, got.gap() > gap) << gap << ", " << fraction;
+      num_within += got.gap() <= gap ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_within, 0);
+  EXPECT_LT(num_within, 24);
+}
+
 TEST_F(MigrationPlan, ALimitWithoutACurrentPlacementIsRefused) {
   options_.current_placement.reset();
   options_.migration.max_moved_fraction = 0.1;

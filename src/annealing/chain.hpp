@@ -1,14 +1,47 @@
-// One member of the population: a layout that wanders at a fixed temperature, stage by stage.
+// One member of the population, a layout that wanders at a fixed temperature, stage by stage; and
+// the proposals that it is offered: which samples of which cells change places.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "annealing/moves.hpp"
+#include "domain/tuning.hpp"
 #include "objective/search_state.hpp"
 #include "random/acceptance.hpp"
+#include "random/stream.hpp"
 
 namespace routepack {
+
+// Proposes moves from one 128-bit random block each. Partners are mostly neighbours in length
+// order: in nearly full cells about nine of ten random swaps break the capacity.
+class MoveProposer {
+ public:
+  MoveProposer(const SearchProblem& problem, const Tuning::Moves& tuning);
+
+  // Empty where the drawn samples share a cell. The move may still break the capacity.
+  [[nodiscard]] std::optional<Move> propose(const RandomBits& random, const SearchState& state)
+      const;
+
+ private:
+  [[nodiscard]] SampleId neighbour(SampleId sample, std::uint32_t random, int reach) const;
+  // A cell at random that may take samples of `from` without others in return.
+  [[nodiscard]] CellId any_cell(CellId from, const RandomBits& random) const;
+  [[nodiscard]] std::optional<Move> swap(SampleId a, SampleId b, const SearchState& state) const;
+  [[nodiscard]] std::optional<Move> swap_within_block(
+      SampleId sample, const RandomBits& random, const SearchState& state
+  ) const;
+  [[nodiscard]] std::optional<Move> one_for_two(
+      SampleId sample, const RandomBits& random, const SearchState& state
+  ) const;
+  [[nodiscard]] std::optional<Move> swap_cells(
+      SampleId sample, const RandomBits& random, const SearchState& state
+  ) const;
+
+  const SearchProblem* problem_;
+  Tuning::Moves tuning_;
+  std::vector<SampleId> by_length_;                  // ascending, ties by id
+  IndexVector<SampleId, std::int32_t> length_rank_;  // inverse of by_length_
+};
 
 // What every chain does in a stage: the same for all, so a chain's path depends on its id alone.
 struct Stage {

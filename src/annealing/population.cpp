@@ -11,10 +11,6 @@
 namespace routepack {
 namespace {
 
-constexpr std::int64_t kMovesPerSample = 16;  // of a sweep
-constexpr std::int64_t kScaleMoves = 4096;    // proposals that set the temperature scale
-constexpr std::int64_t kFirstSweeps = 2;      // of a round with a deadline, to learn the speed
-
 struct ChainRecord {
   std::int32_t chain;
   std::int64_t energy;
@@ -32,6 +28,10 @@ bool precedes(const ArchiveRecord& x, const ArchiveRecord& y) {
 
 }  // namespace
 
+std::int64_t moves_per_sweep(const SearchProblem& problem, const Tuning::Population& tuning) {
+  return tuning.moves_per_sample * std::max(problem.num_samples(), tuning.fewest_samples);
+}
+
 // What the root decides between two stages.
 struct Population::Decision {
   std::int64_t temperature;
@@ -44,12 +44,15 @@ Population::Population(
     const SearchProblem& problem,
     const MakeStart& make_start,
     const PopulationOptions& options,
+    const Tuning& tuning,
     const Communicator& comm
 )
     : problem_(&problem),
       options_(options),
+      moves_(tuning.moves),
+      tuning_(tuning.population),
       comm_(&comm),
-      proposer_(std::make_unique<MoveProposer>(problem)),
+      proposer_(std::make_unique<MoveProposer>(problem, moves_)),
       acceptance_(broadcast_value(Acceptance::make_table(), 0, comm)),
       owners_(deal_chains(options.num_chains, comm.num_mpi_ranks())),
       family_{static_cast<std::size_t>(options.num_chains), 0},
@@ -90,16 +93,12 @@ void Population::start_chains(ChainId first, const MakeStart& make_start) {
   );
 }
 
-std::int64_t Population::moves_per_sweep(const SearchProblem& problem) {
-  return kMovesPerSample * std::max(problem.num_samples(), 64);
-}
-
 std::int64_t Population::mean_change() {
   std::int64_t change = 0;
   const std::int32_t holder = owners_[ChainId{0}];
   for (const auto& chain : chains_) {
     if (chain->id() == ChainId{0}) {
-      change = chain->mean_change(kScaleMoves, *proposer_);
+      change = chain->mean_change(tuning_.scale_moves, *proposer_);
     }
   }
   return broadcast_value(change, holder, *comm_);
@@ -153,10 +152,6 @@ Energies Population::gather_energies() const {
   return energies;
 }
 
-bool Population::is_collapsed() const {
-  return static_cast<double>(options_.num_chains) / family_statistics(family_).rho_t < 2.0;
-}
-
 void Population::resample_chains(const Energies& energies, double step) {
   const Stream random{options_.seed, Purpose::kResampling, 0};
   IndexVector<ChainId, std::int32_t> copies{energies.size(), 1};
@@ -204,7 +199,7 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
     }
     const double started = clock.seconds();
     decision.num_sweeps =
-        timed ? kFirstSweeps : sweeps_of_stage(round.num_sweeps, round.num_stages, stage);
+        timed ? tuning_.first_sweeps : sweeps_of_stage(round.num_sweeps, round.num_stages, stage);
     if (timed) {
       const double left = round.deadline_seconds - started;
       if (seconds_per_sweep > 0.0) {
@@ -218,7 +213,7 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
     if (decision.stop) {
       return;
     }
-    const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep(*problem_);
+    const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep(*problem_, tuning_);
     const Stage next{next_stage_, decision.temperature, num_moves, best_score_};
     archive(agree_on([&] { return run_local(next); }, *comm_));
     const Energies energies = gather_energies();
@@ -229,24 +224,31 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
     seconds_per_sweep =
         seconds / static_cast<double>(std::max<std::int64_t>(1, decision.num_sweeps));
     report_stage(round, stage, decision.temperature, num_moves, seconds, report);
-    if (stage + 1 < round.num_stages) {
-      const int stages_left = round.num_stages - stage - 1;
-      const bool resamples = options_.resample && options_.num_chains > 1;
-      const bool hold = resamples && is_collapsed() && !held_temperature_;
-      Cooling cooling = cool(
-          resamples ? energies : Energies{}, decision.temperature, round.last_temperature,
-          stages_left, hold
-      );
-      cooling = broadcast_value(cooling, 0, *comm_);
-      held_temperature_ = hold;
-      if (hold) {
-        restart_families();
-      } else if (resamples) {
-        resample_chains(energies, cooling.step);
-      }
-      decision.temperature = cooling.temperature;
+    const int stages_left = round.num_stages - stage - 1;
+    if (stages_left > 0) {
+      decision.temperature =
+          cool_chains(energies, decision.temperature, round.last_temperature, stages_left);
     }
   }
+}
+
+// Between two stages: the next temperature, and the population that goes on at it.
+std::int64_t Population::cool_chains(
+    const Energies& energies, std::int64_t temperature, std::int64_t last, int stages_left
+) {
+  const bool resamples = tuning_.resample && options_.num_chains > 1;
+  const bool hold = resamples && is_collapsed(family_, tuning_) && !held_temperature_;
+  const Cooling cooling = broadcast_value(
+      cool(resamples ? energies : Energies{}, temperature, last, stages_left, hold, tuning_), 0,
+      *comm_
+  );
+  held_temperature_ = hold;
+  if (hold) {
+    restart_families();
+  } else if (resamples) {
+    resample_chains(energies, cooling.step);
+  }
+  return cooling.temperature;
 }
 
 void Population::report_stage(
@@ -284,7 +286,7 @@ CellLayout Population::best_layout() const {
 void Population::rebase(const SearchProblem& problem) {
   best_layout_ = best_layout();
   problem_ = &problem;
-  proposer_ = std::make_unique<MoveProposer>(problem);
+  proposer_ = std::make_unique<MoveProposer>(problem, moves_);
   for (auto& chain : chains_) {
     chain = std::make_unique<Chain>(
         chain->id(), options_.seed, problem, chain->state().layout(), options_.simd

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "annealing/chain.hpp"
+#include "annealing/cooling.hpp"
 #include "annealing/exchange.hpp"
-#include "annealing/schedule.hpp"
 #include "base/clock.hpp"
 #include "comm/communicator.hpp"
 #include "random/acceptance.hpp"
@@ -21,7 +21,6 @@ struct PopulationOptions {
   int num_chains = 1;
   int num_threads = 1;  // of this rank
   SimdLevel simd = SimdLevel::kPortable;
-  bool resample = true;  // false: chains never meet, the best of independent ones
 };
 
 // What the root tells the user after every stage.
@@ -35,6 +34,11 @@ struct StageReport {
   double rho_t = 0.0;
 };
 
+// Proposals of a sweep: a fixed number a sample.
+[[nodiscard]] std::int64_t moves_per_sweep(
+    const SearchProblem& problem, const Tuning::Population& tuning
+);
+
 class Population {
  public:
   using Report = std::function<void(const StageReport&)>;
@@ -46,6 +50,7 @@ class Population {
       const SearchProblem& problem,
       const MakeStart& make_start,
       const PopulationOptions& options,
+      const Tuning& tuning,
       const Communicator& comm
   );
 
@@ -68,8 +73,6 @@ class Population {
   // The same, and the archive holds that layout alone.
   void start_over(const CellLayout& layout);
 
-  // Proposals of a sweep: a fixed number a sample.
-  [[nodiscard]] static std::int64_t moves_per_sweep(const SearchProblem& problem);
   [[nodiscard]] std::int64_t total_moves() const { return total_moves_; }
   [[nodiscard]] std::int64_t sweeps_done() const { return sweeps_done_; }
 
@@ -88,11 +91,15 @@ class Population {
       const Report& report
   ) const;
   void restart_families();
+  [[nodiscard]] std::int64_t cool_chains(
+      const Energies& energies, std::int64_t temperature, std::int64_t last, int stages_left
+  );
   void resample_chains(const Energies& energies, double step);
-  [[nodiscard]] bool is_collapsed() const;
 
   const SearchProblem* problem_;
   PopulationOptions options_;
+  Tuning::Moves moves_;
+  Tuning::Population tuning_;
   const Communicator* comm_;
   std::unique_ptr<MoveProposer> proposer_;
   Acceptance acceptance_;

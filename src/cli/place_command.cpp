@@ -17,8 +17,8 @@
 #include "io/npy.hpp"
 #include "io/placement_reader.hpp"
 #include "placement/aggregate/place_experts.hpp"
-#include "planner/agree_inputs.hpp"
-#include "planner/effort.hpp"
+#include "planner/budget.hpp"
+#include "planner/plan_inputs.hpp"
 
 namespace routepack::cli {
 namespace {

@@ -15,8 +15,8 @@
 #include "io/atomic_file.hpp"
 #include "io/plan_writer.hpp"
 #include "io/window_names.hpp"
-#include "planner/agree_inputs.hpp"
-#include "routepack/planner.hpp"
+#include "planner/plan_inputs.hpp"
+#include "planner/planner.hpp"
 
 namespace routepack::cli {
 namespace {
@@ -90,8 +90,8 @@ void run_plan(const OptionValues& values, const Communicator& comm) {
   const PlanObserver observer{
       [&printer](const SearchProgress& progress) { printer.show(progress); },
       [&log](const std::string& line) { log.detail("{}", line); }};
-  request.options.search.seconds_spent = seconds_since_process_start();
-  const Plan plan = make_plan(slice, request.options, comm.get(), observer);
+  const PlanRun run{{}, seconds_since_process_start()};
+  const Plan plan = make_plan(slice, request.options, run, comm.get(), observer);
   agree_on(
       [&] {
         if (comm.is_root() && !request.out.empty()) {

@@ -12,6 +12,11 @@
 
 namespace routepack {
 
+// The MPI rank that an item belongs to.
+[[nodiscard]] inline int owner_of_dealt(std::size_t item, const Communicator& comm) {
+  return static_cast<int>(item % static_cast<std::size_t>(comm.num_mpi_ranks()));
+}
+
 // The items of this rank, ascending.
 [[nodiscard]] inline std::vector<std::size_t> dealt_items(
     std::size_t count, const Communicator& comm

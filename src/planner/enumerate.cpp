@@ -10,15 +10,13 @@
 namespace routepack {
 namespace {
 
-constexpr std::size_t kMaxPlacements = 120;    // of a layer
-constexpr std::int64_t kMaxWork = 60'000'000;  // steps of the innermost loops
-
 // All ways to give every EP rank E/ep experts, but for the numbering of ranks: an expert goes to a
 // rank that has some, or to the first that has none. Empty where there are too many.
 class PlacementLister {
  public:
-  PlacementLister(int num_experts, int ep)
+  PlacementLister(int num_experts, int ep, std::size_t most)
       : ep_(ep),
+        most_(most),
         rank_of_{static_cast<std::size_t>(num_experts)},
         held_{static_cast<std::size_t>(ep), 0} {}
 
@@ -34,7 +32,7 @@ class PlacementLister {
     }
     if (expert == rank_of_.size()) {
       found_.push_back(rank_of_);
-      too_many_ = found_.size() > kMaxPlacements;
+      too_many_ = found_.size() > most_;
       return;
     }
     const auto per_rank = rank_of_.size() / static_cast<std::size_t>(ep_);
@@ -51,6 +49,7 @@ class PlacementLister {
   }
 
   int ep_;
+  std::size_t most_;
   RankOfExpert rank_of_;
   IndexVector<EpRank, std::size_t> held_;
   std::vector<RankOfExpert> found_;
@@ -82,7 +81,7 @@ class Enumeration {
       return std::nullopt;
     }
     add_sample(0, static_cast<int>(cells_.size()));
-    if (work_ > kMaxWork || !found_) {
+    if (work_ > input_.tuning.max_work || !found_) {
       return std::nullopt;
     }
     return Enumerated{placement_of(best_choice_), best_layout_};
@@ -109,7 +108,10 @@ class Enumeration {
   void list_placements() {
     std::vector<RankOfExpert> all;
     if (input_.places_experts) {
-      all = PlacementLister(input_.placement.num_experts, problem_.demand.ep).run();
+      all = PlacementLister(
+                input_.placement.num_experts, problem_.demand.ep, input_.tuning.max_placements
+      )
+                .run();
       if (all.empty()) {
         return;
       }
@@ -140,7 +142,7 @@ class Enumeration {
 
   void add_sample(std::size_t at, int num_empty) {
     work_ += static_cast<std::int64_t>(cells_.size());
-    if (work_ > kMaxWork) {
+    if (work_ > input_.tuning.max_work) {
       return;
     }
     if (at == order_.size()) {
@@ -312,7 +314,7 @@ class Enumeration {
         next[shard] += peaks_[layer][candidate][shard];
       }
       work_ += static_cast<std::int64_t>(next.size());
-      if (work_ > kMaxWork || (found_ && !(score_of(next) < best_))) {
+      if (work_ > input_.tuning.max_work || (found_ && !(score_of(next) < best_))) {
         continue;
       }
       choice.push_back(candidate);
@@ -352,7 +354,7 @@ class Enumeration {
 }  // namespace
 
 std::optional<Enumerated> enumerate_plans(const EnumerationInput& input) {
-  if (input.problem.num_samples() > kMostEnumeratedSamples) {
+  if (input.problem.num_samples() > input.tuning.max_samples) {
     return std::nullopt;
   }
   return Enumeration(input).run();

@@ -5,13 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "objective/search_problem.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"
 
 namespace routepack {
-
-inline constexpr int kMostEnumeratedSamples = 12;
 
 struct EnumerationInput {
   const SearchProblem& problem;              // under `placement`
@@ -19,6 +18,7 @@ struct EnumerationInput {
   const Placement& before;                   // least experts move against it
   bool places_experts = false;               // false: `placement` stays
   const std::vector<std::uint32_t>& demand;  // [N, L, E] pairs of the whole window
+  const Tuning::Enumeration& tuning;
 };
 
 struct Enumerated {
@@ -29,8 +29,7 @@ struct Enumerated {
 // The layout and placement with the lowest score, by branch and bound over layouts that differ in
 // more than the order of cells, rows and shards, and over the placements that differ in more than
 // the numbering of EP ranks. Empty where the window has too many of either: above
-// kMostEnumeratedSamples, or after a fixed amount of work, so that the answer is the same
-// everywhere.
+// the samples of `tuning`, or after its amount of work, so that the answer is the same everywhere.
 [[nodiscard]] std::optional<Enumerated> enumerate_plans(const EnumerationInput& input);
 
 }  // namespace routepack

@@ -1,9 +1,70 @@
 #include "planner/migration.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/parallel.hpp"
+#include "comm/agreement.hpp"
+#include "comm/dealt.hpp"
+#include "placement/moving/priced_search.hpp"
+#include "planner/budget.hpp"
 
 namespace routepack {
+
+namespace {
+
+// A trajectory as plain numbers, for the other ranks: objective, free objective and moves, the free
+// slots, then every path behind its length.
+std::vector<std::int64_t> pack_trajectory(const SwapTrajectory& trajectory) {
+  std::vector<std::int64_t> words = {
+      trajectory.objective, trajectory.free_objective, trajectory.free_moved_experts};
+  for (const SlotId slot : trajectory.free_slots) {
+    words.push_back(slot.value());
+  }
+  words.push_back(std::ssize(trajectory.paths));
+  for (const SwapPath& path : trajectory.paths) {
+    words.push_back(std::ssize(path));
+    for (const SwapStep& step : path) {
+      words.insert(
+          words.end(), {step.a.value(), step.b.value(), step.objective, step.moved_experts}
+      );
+    }
+  }
+  return words;
+}
+
+SwapTrajectory unpack_trajectory(const std::vector<std::int64_t>& words, int num_experts) {
+  auto next = words.begin();
+  const auto word = [&] { return *next++; };
+  const auto id = [&] { return static_cast<std::int32_t>(word()); };
+  SwapTrajectory trajectory;
+  trajectory.objective = word();
+  trajectory.free_objective = word();
+  trajectory.free_moved_experts = word();
+  for (int expert = 0; expert < num_experts; ++expert) {
+    trajectory.free_slots.push_back(SlotId{id()});
+  }
+  const std::int64_t num_paths = word();
+  for (std::int64_t path = 0; path < num_paths; ++path) {
+    const std::int64_t num_steps = word();
+    SwapPath& steps = trajectory.paths.emplace_back();
+    for (std::int64_t step = 0; step < num_steps; ++step) {
+      SwapStep swap;
+      swap.a = ExpertId{id()};
+      swap.b = ExpertId{id()};
+      swap.objective = word();
+      swap.moved_experts = word();
+      steps.push_back(swap);
+    }
+  }
+  return trajectory;
+}
+
+}  // namespace
 
 MigrationTerms migration_terms(const PlanOptions& options, const WindowShape& window) {
   const MigrationOptions& asked = options.migration;
@@ -24,13 +85,14 @@ MigrationTerms migration_terms(const PlanOptions& options, const WindowShape& wi
   return terms;
 }
 
-std::vector<std::int64_t> migration_budgets(const Placement& current, const MigrationTerms& terms) {
+std::vector<std::int64_t> migration_budgets(
+    const Placement& current, const MigrationTerms& terms, const Tuning::Migration& tuning
+) {
   std::vector<std::int64_t> budgets = front_budgets(current);
   std::erase_if(budgets, [&](std::int64_t budget) { return budget > terms.max_moved; });
-  constexpr int kSteps = 40;  // of the price's scale
   if (terms.price_pairs > 0.0) {
-    for (int step = 1; step <= kSteps; ++step) {
-      budgets.push_back(terms.max_moved * step / kSteps);
+    for (int step = 1; step <= tuning.price_steps; ++step) {
+      budgets.push_back(terms.max_moved * step / tuning.price_steps);
     }
   }
   budgets.push_back(terms.max_moved);
@@ -52,26 +114,107 @@ const MigrationChoice& cheapest(
   return *std::min_element(choices.begin(), choices.end(), better);
 }
 
-Placement migration_for_demand(
-    const std::vector<std::int64_t>& demand,
-    const Placement& current,
+LayoutMigration::LayoutMigration(
+    const WindowSlice& slice,
+    const CellLayout& layout,
     const PlanOptions& options,
-    const MigrationTerms& terms
-) {
-  const auto experts = static_cast<std::size_t>(current.num_experts);
-  IndexVector<MoeLayer, SwapTrajectory> trajectories{current.layers.size()};
-  for (const MoeLayer layer : ids<MoeLayer>(current.layers.size())) {
+    const Tuning::Migration& tuning,
+    int num_threads,
+    const Communicator& comm
+)
+    : options_(options),
+      tuning_(tuning),
+      current_(*options.current_placement),
+      num_blocks_(layout.num_rows * options.topology.edp()),
+      num_threads_(num_threads),
+      comm_(comm),
+      blocks_(reduce_block_demand(slice, layout, options.topology, comm)),
+      mine_(blocks_.size()),
+      all_(current_.layers.size()) {
+  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+    const LayerPlacement& home = current_.layers[blocks.layer];
+    ways.objective =
+        BlockState{{blocks.demand, num_blocks_}, ranks_of(home, current_.ep), current_.ep}
+            .sum_peaks();
+    ways.free_objective = ways.objective;
+    ways.free_slots = home;
+  });
+  share();
+}
+
+void LayoutMigration::trace(double seconds) {
+  const Stopwatch clock;
+  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+    if (clock.seconds() > seconds) {
+      return;
+    }
     const Stream random{
-        options.search.seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())};
-    trajectories[layer] = peak_trajectory(
-        std::span{demand}.subspan(layer.offset() * experts, experts), current.ep,
-        current.layers[layer], {.num_threads = 1}, random
+        options_.search.seed, Purpose::kPlacement,
+        static_cast<std::uint32_t>(blocks.layer.value())};
+    SwapTrajectory traced = block_trajectory(
+        blocks.demand, num_blocks_, current_.ep, current_.layers[blocks.layer], {.num_threads = 1},
+        random, choose_simd(options_.search)
     );
+    std::ranges::move(ways.paths, std::back_inserter(traced.paths));
+    ways = std::move(traced);
+  });
+  share();
+}
+
+void LayoutMigration::search_near(const Placement& start, std::int64_t price, std::uint32_t round) {
+  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+    const auto owner = round * static_cast<std::uint32_t>(current_.layers.size()) +
+                       static_cast<std::uint32_t>(blocks.layer.value());
+    const Stream random{options_.search.seed, Purpose::kPerturbation, owner};
+    std::ranges::move(
+        search_at_price(
+            blocks.demand, num_blocks_, current_.ep,
+            {current_.layers[blocks.layer], start.layers[blocks.layer], price, random,
+             choose_simd(options_.search)}
+        ),
+        std::back_inserter(ways.paths)
+    );
+  });
+  share();
+}
+
+std::vector<MigrationChoice> LayoutMigration::choose(std::span<const std::int64_t> budgets) const {
+  return choose_migrations(all_, current_, budgets);
+}
+
+std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
+  const std::int64_t reach = std::max<std::int64_t>(moved * tuning_.price_reach_percent / 100, 1);
+  const std::array<std::int64_t, 2> around = {
+      std::max<std::int64_t>(moved - reach, 0), moved + reach};
+  const std::vector<MigrationChoice> choices = choose(around);
+  return std::max<std::int64_t>(
+      (choices[0].objective - choices[1].objective) / (around[1] - around[0]), 1
+  );
+}
+
+// Collective. visit(blocks, ways) for the layers of this rank; errors are agreed on.
+template <class Visit>
+void LayoutMigration::for_each_layer(const Visit& visit) {
+  agree_on(
+      [&] {
+        parallel_for(blocks_.size(), num_threads_, [&](std::size_t at) {
+          visit(blocks_[at], mine_[at]);
+        });
+      },
+      comm_
+  );
+}
+
+// What this rank found, to all.
+void LayoutMigration::share() {
+  std::vector<std::vector<std::int64_t>> mine;
+  for (const SwapTrajectory& trajectory : mine_) {
+    mine.push_back(pack_trajectory(trajectory));
   }
-  return cheapest(
-             choose_migrations(trajectories, current, migration_budgets(current, terms)), terms
-  )
-      .placement;
+  const std::vector<std::vector<std::int64_t>> all = gather_dealt(all_.size(), mine, comm_);
+  for (const MoeLayer layer : ids<MoeLayer>(all_.size())) {
+    all_[layer] = unpack_trajectory(all[layer.offset()], current_.num_experts);
+  }
 }
 
 }  // namespace routepack

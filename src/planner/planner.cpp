@@ -1,10 +1,8 @@
 // The orchestrator: one step of the pipeline a line or two, in the order of the design.
-#include "routepack/planner.hpp"
+#include "planner/planner.hpp"
 
-#include <algorithm>
-#include <utility>
+#include <fmt/format.h>
 
-#include "base/check.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "demand/reduce.hpp"
@@ -12,67 +10,21 @@
 #include "objective/evaluate.hpp"
 #include "packing/fits.hpp"
 #include "packing/pack_rows.hpp"
-#include "placement/aggregate/place_experts.hpp"
-#include "planner/agree_inputs.hpp"
-#include "planner/observer.hpp"
+#include "planner/aggregate.hpp"
+#include "planner/plan_inputs.hpp"
 #include "planner/report.hpp"
 #include "planner/search.hpp"
-#include "planner/validate_options.hpp"
 
 namespace routepack {
 namespace {
 
-std::vector<std::int64_t> flatten(const Demand& demand) {
-  std::vector<std::int64_t> flat;
-  for (const ExpertDemand& layer : demand) {
-    flat.insert(flat.end(), layer.begin(), layer.end());
-  }
-  return flat;
-}
-
-Placement placement_before(const PlanOptions& options, const WindowShape& window) {
-  return options.current_placement.value_or(
-      identity_placement(window.num_moe_layers(), window.num_experts, options.topology.ep)
-  );
-}
-
-// The experts' placement for the aggregate demand, and what any placement that the options allow
-// costs at least.
-struct AggregatePlacement {
-  Placement placement;
-  std::vector<std::int64_t> peak_bounds;  // [L] pairs
-};
-
-// A placement that stays: its peaks are the bounds.
-AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
-  AggregatePlacement kept;
-  for (const MoeLayer layer : ids<MoeLayer>(demand.size())) {
-    std::vector<std::int64_t> load(static_cast<std::size_t>(placement.ep), 0);
-    for (const ExpertId expert : ids<ExpertId>(demand[layer].size())) {
-      load[placement.ep_rank_of(layer, expert).offset()] += demand[layer][expert];
-    }
-    kept.peak_bounds.push_back(*std::ranges::max_element(load));
-  }
-  kept.placement = std::move(placement);
-  return kept;
-}
-
-AggregatePlacement place_aggregate(
-    const Demand& demand,
-    const WindowShape& window,
-    const PlanOptions& options,
-    const MigrationTerms& terms,
-    const Communicator& comm
-) {
-  const std::vector<std::int64_t> flat = flatten(demand);
-  const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
-  const PlacementProblem problem{
-      flat, window.num_moe_layers(), window.num_experts, options.topology.ep, current};
-  PlacementResult placed = place_experts(problem, {}, options.search.seed, comm);
-  return {
-      terms.is_free ? std::move(placed.placement)
-                    : migration_for_demand(flat, *current, options, terms),
-      placed.lower_bound.values()};
+// Padded as the trainer does, and such that sums of squares fit.
+PaddedLengths pad_window(const std::vector<std::int64_t>& lengths, const PlanOptions& options) {
+  const std::int64_t capacity = options.cost.capacity_tokens;
+  PaddedLengths padded =
+      pad_lengths(lengths, options.pad_multiple, capacity, options.constraints.oversize);
+  check_squared_lengths(padded, capacity);
+  return padded;
 }
 
 }  // namespace
@@ -80,6 +32,16 @@ AggregatePlacement place_aggregate(
 Plan make_plan(
     const WindowSlice& slice,
     const PlanOptions& options,
+    MPI_Comm comm,
+    const PlanObserver& observer
+) {
+  return make_plan(slice, options, PlanRun{}, comm, observer);
+}
+
+Plan make_plan(
+    const WindowSlice& slice,
+    const PlanOptions& options,
+    const PlanRun& run,
     MPI_Comm mpi_comm,
     const PlanObserver& told_observer
 ) {
@@ -90,8 +52,7 @@ Plan make_plan(
       observer.log(line);
     }
   };
-  agree_on_plan_inputs(slice, options, comm);
-  agree_on([&] { validate_options(options, slice.shape); }, comm);
+  agree_on_plan_inputs(slice, options, run.seconds_spent, comm);
 
   // 1. Demand
   const WindowDemand window = reduce_demand(slice, comm);
@@ -100,10 +61,9 @@ Plan make_plan(
   // 2. Placement of the aggregate demand
   const Placement before = placement_before(options, slice.shape);
   const MigrationTerms terms = migration_terms(options, slice.shape);
-  const AggregatePlacement aggregate =
-      options.constraints.placement == PlacementChoice::kFree
-          ? place_aggregate(window.demand, slice.shape, options, terms, comm)
-          : keep_placement(before, window.demand);
+  const AggregatePlacement aggregate = place_aggregate(
+      window.demand, slice.shape, options, terms, before, run.tuning.migration, comm
+  );
   log(fmt::format(
       "placement layers={} experts={}", slice.shape.num_moe_layers(), slice.shape.num_experts
   ));
@@ -111,15 +71,7 @@ Plan make_plan(
   // 3. Rows: the fewest, with their proof
   const std::int64_t capacity = options.cost.capacity_tokens;
   const CellRules rules = cell_rules(options, slice.shape.top_k);
-  const PaddedLengths padded = agree_on(
-      [&] {
-        PaddedLengths lengths_to_pack =
-            pad_lengths(lengths, options.pad_multiple, capacity, options.constraints.oversize);
-        check_squared_lengths(lengths_to_pack, capacity);
-        return lengths_to_pack;
-      },
-      comm
-  );
+  const PaddedLengths padded = agree_on([&] { return pad_window(lengths, options); }, comm);
   const PaddedLengths in_cells = lengths_in_cells(padded, capacity);
   const PackedRows rows = agree_on(
       [&] {
@@ -140,48 +92,25 @@ Plan make_plan(
       {padded, routed_pairs, pairs_of_layers(window.demand), aggregate.peak_bounds,
        options.topology, options.cost, rules, rows.certificate.num_rows}
   );
-  const SearchOutput found = search_plan(
-      {slice, options, padded, in_cells, rules, terms, aggregate.placement, before,
-       first_fit.layout, rows.layout, bound.max_shard},
-      observer, comm
-  );
+  const PlanContext context{
+      slice,
+      options,
+      run,
+      padded,
+      in_cells,
+      rules,
+      terms,
+      before,
+      aggregate.placement,
+      first_fit.layout,
+      rows,
+      bound,
+      observer,
+      comm};
+  const SearchOutput found = search_plan(context);
 
   // 5. The plan, its figures recomputed
-  Plan plan;
-  plan.window = slice.shape;
-  plan.window.num_samples = static_cast<std::int64_t>(lengths.size());
-  plan.total_tokens = window.total_tokens;
-  plan.unrouted_tokens = window.unrouted_tokens;
-  plan.topology = options.topology;
-  plan.cost = options.cost;
-  plan.row_multiple = options.row_multiple;
-  plan.pad_multiple = options.pad_multiple;
-  plan.search = found.search;
-  plan.constraints = options.constraints;
-  plan.oversized = find_oversized(padded, capacity);
-  plan.ended = found.ended;
-  plan.migration_front = found.front;
-  plan.rows = rows.certificate;
-  plan.placement = found.placement;
-  plan.layout = found.layout;
-  const auto measure = [&](const CellLayout& layout, const Placement& placement) {
-    return measure_policy(slice, padded, layout, placement, options, comm);
-  };
-  plan.baseline = measure(
-      first_fit.layout,
-      identity_placement(slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep)
-  );
-  plan.reorder = measure(first_fit.layout, aggregate.placement);
-  plan.routepack = measure(plan.layout, plan.placement);
-  plan.objective = plan.routepack.score;
-  plan.lower_bound = settled_bound(bound, plan.objective, found.enumerated);
-  plan.moved_experts = count_moved_experts(before, plan.placement);
-  if (options.migration.bytes_per_expert > 0) {
-    plan.moved_bytes = plan.moved_experts * options.migration.bytes_per_expert;
-  }
-  plan.digest = digest_plan(plan);
-  agree_same(plan.digest, "the plan", comm);
-  agree_on([&] { check_plan(plan, padded, rules); }, comm);
+  Plan plan = describe_plan(context, window, found);
   log(fmt::format(
       "plan max_shard={:.6g} gap={:.3f}% digest={}", plan.objective.max_shard, 100.0 * plan.gap(),
       plan.digest

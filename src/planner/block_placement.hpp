@@ -1,10 +1,13 @@
-// Row-aware placement over all ranks: with the layout fixed, every rank anneals its layers.
+// Experts for a fixed layout, over all ranks: the demand of its (row, shard) blocks, each layer's
+// on the rank that places it, and the placement annealed for it.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "random/acceptance.hpp"
+#include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"
 #include "routepack/simd.hpp"
@@ -12,6 +15,21 @@
 #include "routepack/window.hpp"
 
 namespace routepack {
+
+// One layer of the whole window: [E, blocks padded with zeros to a multiple of 16] pairs, where
+// block = row * edp + shard.
+struct LayerBlocks {
+  MoeLayer layer;
+  std::vector<std::uint32_t> demand;
+};
+
+// Collective. The layers of this rank (l mod ranks = rank), ascending.
+[[nodiscard]] std::vector<LayerBlocks> reduce_block_demand(
+    const WindowSlice& slice,
+    const CellLayout& layout,
+    const Topology& topology,
+    const Communicator& comm
+);
 
 struct BlockPlacementEffort {
   std::int64_t moves_per_layer = 0;  // proposed swaps of two experts

@@ -1,4 +1,4 @@
-#include "planner/agree_inputs.hpp"
+#include "planner/plan_inputs.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 namespace routepack {
 namespace {
 
+constexpr double kMaxSeconds = 1e9;
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // as on the command line
 
 template <class T>
@@ -140,6 +141,45 @@ void agree_on_slices(const WindowSlice& slice, const Communicator& comm) {
   );
 }
 
+void check_constraints(const Constraints& constraints, std::int64_t capacity_tokens) {
+  RP_CHECK(
+      capacity_tokens % constraints.cell_pad_multiple == 0, ErrorCode::kUsage,
+      "the capacity of {} tokens is no multiple of the cell pad multiple {}", capacity_tokens,
+      constraints.cell_pad_multiple
+  );
+}
+
+void check_placement(const PlanOptions& options, const WindowShape& window) {
+  const MigrationOptions& migration = options.migration;
+  const PlacementChoice choice = options.constraints.placement;
+  const bool limits_moves = migration.max_moved_fraction < 1.0 || migration.cost_per_expert > 0.0;
+  RP_CHECK(
+      choice == PlacementChoice::kFree || !limits_moves, ErrorCode::kUsage,
+      "a limit or price on moving experts is given, and a placement that does not move"
+  );
+  if (options.current_placement) {
+    RP_CHECK(
+        choice != PlacementChoice::kIdentity, ErrorCode::kUsage,
+        "a current placement is given, and the identity asked for"
+    );
+    RP_CHECK(
+        options.current_placement->ep == options.topology.ep, ErrorCode::kTopologyMismatch,
+        "the current placement is for ep = {}, not {}", options.current_placement->ep,
+        options.topology.ep
+    );
+    validate_placement(*options.current_placement, window.num_moe_layers(), window.num_experts);
+    return;
+  }
+  RP_CHECK(
+      choice != PlacementChoice::kCurrent, ErrorCode::kUsage,
+      "the current placement is to stay, but it is not given"
+  );
+  RP_CHECK(
+      !limits_moves, ErrorCode::kUsage,
+      "a limit or price on moving experts needs the current placement"
+  );
+}
+
 }  // namespace
 
 NamedEvidence evidence_of(const Placement& placement, const char* name) {
@@ -197,7 +237,6 @@ std::vector<NamedEvidence> evidence_of(const PlanOptions& options) {
 void validate_numbers(const PlanOptions& options) {
   constexpr int kMaxSize = 1 << 20;
   constexpr int kMaxThreads = 4096;
-  constexpr double kMaxSeconds = 1e9;
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40U;  // of an expert
   constexpr double kMaxReal = 1e100;
   const SearchOptions& search = options.search;
@@ -209,7 +248,6 @@ void validate_numbers(const PlanOptions& options) {
       static_cast<int>(SimdLevel::kAvx512), "max_simd"
   );
   check_real(search.time_limit_seconds, kMaxSeconds, "time_limit_seconds");
-  check_real(search.seconds_spent, kMaxSeconds, "seconds_spent");
   check_real(search.target_gap, kMaxReal, "target_gap");
   check_integer(options.row_multiple, 1, kMaxSize, "row_multiple");
   check_integer(options.pad_multiple, 1, std::int64_t{1} << 40U, "pad_multiple");
@@ -243,8 +281,18 @@ void validate_slice(const WindowSlice& slice) {
   validate_pairs(slice);
 }
 
+void validate_options(const PlanOptions& options, const WindowShape& window) {
+  validate_topology(options.topology, window.num_experts);
+  validate_cost(options.cost);
+  check_constraints(options.constraints, options.cost.capacity_tokens);
+  check_placement(options, window);
+}
+
 void agree_on_plan_inputs(
-    const WindowSlice& slice, const PlanOptions& options, const Communicator& comm
+    const WindowSlice& slice,
+    const PlanOptions& options,
+    double seconds_spent,
+    const Communicator& comm
 ) {
   std::vector<NamedEvidence> evidence = evidence_of(options);
   const std::vector<NamedEvidence> window = evidence_of(slice.shape);
@@ -253,11 +301,13 @@ void agree_on_plan_inputs(
   agree_on(
       [&] {
         validate_numbers(options);
+        check_real(seconds_spent, kMaxSeconds, "seconds_spent");
         validate_slice(slice);
       },
       comm
   );
   agree_on_slices(slice, comm);
+  agree_on([&] { validate_options(options, slice.shape); }, comm);
 }
 
 }  // namespace routepack

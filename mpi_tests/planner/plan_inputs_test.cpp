@@ -1,5 +1,5 @@
 // What a caller of make_plan can get wrong, on one rank or on all: an error on every rank.
-#include "planner/agree_inputs.hpp"
+#include "planner/plan_inputs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "base/check.hpp"
-#include "routepack/planner.hpp"
+#include "planner/planner.hpp"
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
@@ -109,13 +109,24 @@ TEST_F(PlanInputs, SpeedAndNamesMayDiffer) {
   const Plan expected = make_plan(slice_, options_, comm_.get());
   PlanOptions options = options_;
   WindowSlice slice = slice_;
+  PlanRun run;
   if (comm_.mpi_rank() == last_) {
+    run.seconds_spent = 0.5;
     options.search.num_threads = 2;
     options.search.max_simd = SimdLevel::kPortable;
-    options.search.seconds_spent = 0.5;
     slice.shape.name = "a copy";
   }
-  EXPECT_EQ(make_plan(slice, options, comm_.get()).digest, expected.digest);
+  EXPECT_EQ(make_plan(slice, options, run, comm_.get()).digest, expected.digest);
+}
+
+// On one rank alone: the others must hear of it.
+TEST_F(PlanInputs, TimeSpentThatNoProgramHas) {
+  for (const double seconds : {std::nan(""), -1.0, 1e10}) {
+    const PlanRun run{{}, comm_.mpi_rank() == last_ ? seconds : 0.0};
+    expect_error(ErrorCode::kNumberOutOfRange, "seconds_spent", [&] {
+      (void)make_plan(slice_, options_, run, comm_.get());
+    });
+  }
 }
 
 TEST_F(PlanInputs, NumbersThatNoPlanHas) {
@@ -143,7 +154,6 @@ TEST_F(PlanInputs, NumbersThatNoPlanHas) {
       [](PlanOptions& o, auto&) { o.search.time_limit_seconds = kNan; },
       [](PlanOptions& o, auto&) { o.search.time_limit_seconds = -1.0; },
       [](PlanOptions& o, auto&) { o.search.time_limit_seconds = kInfinity; },
-      [](PlanOptions& o, auto&) { o.search.seconds_spent = kNan; },
       [](PlanOptions& o, auto&) { o.search.target_gap = -0.1; },
       [](PlanOptions& o, auto&) { o.search.target_gap = kInfinity; },
       [](PlanOptions& o, auto&) { o.migration.cost_per_expert = kNan; },

@@ -1,11 +1,10 @@
-#include "annealing/resampling.hpp"
+#include "annealing/cooling.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "annealing/schedule.hpp"
 #include "random/acceptance.hpp"
 #include "support/random_window.hpp"
 
@@ -102,7 +101,7 @@ TEST(Cool, ReachesTheLastTemperatureInTheStagesLeft) {
     const std::int64_t last = 1000;
     for (int left = 30; left > 0; --left) {
       const Cooling cooling =
-          cool(random_energies(8, draws), temperature, last, left, left % 7 == 0);
+          cool(random_energies(8, draws), temperature, last, left, left % 7 == 0, {});
       EXPECT_LE(cooling.temperature, temperature);
       EXPECT_GE(cooling.step, 0.0);
       temperature = cooling.temperature;

@@ -1,5 +1,5 @@
 // What callers of make_plan pass, checked before anything is computed from it: numbers and sizes on
-// every rank, and that all ranks were given the same.
+// every rank, that options fit each other and the window, and that all ranks were given the same.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 namespace routepack {
 
 // Every option that decides the plan, as names and values. Not those that ranks may differ in:
-// seconds_spent (the root's counts), num_threads and max_simd.
+// num_threads and max_simd.
 [[nodiscard]] std::vector<NamedEvidence> evidence_of(const PlanOptions& options);
 
 // The contents, by their digest.
@@ -26,10 +26,19 @@ void validate_numbers(const PlanOptions& options);
 // not fit it, and demand above a sample's tokens.
 void validate_slice(const WindowSlice& slice);
 
-// Collective. All of the above, and that the slices of all ranks make the window. Throws on every
-// rank: INPUT_DISAGREEMENT naming the option, both values and the ranks; else the fault.
+// How options whose numbers are valid fit each other and the window. Throws what validate_topology
+// and validate_cost do, USAGE for options that contradict each other, TOPOLOGY_MISMATCH and
+// FILE_MALFORMED for a current placement of another shape.
+void validate_options(const PlanOptions& options, const WindowShape& window);
+
+// Collective. All of the above, and that the slices of all ranks make the window. `seconds_spent`
+// (of the time limit) may differ between ranks. Throws on every rank: INPUT_DISAGREEMENT naming the
+// option, both values and the ranks; else the fault.
 void agree_on_plan_inputs(
-    const WindowSlice& slice, const PlanOptions& options, const Communicator& comm
+    const WindowSlice& slice,
+    const PlanOptions& options,
+    double seconds_spent,
+    const Communicator& comm
 );
 
 }  // namespace routepack
