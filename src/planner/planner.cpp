@@ -2,6 +2,7 @@
 #include "routepack/planner.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.hpp"
@@ -22,14 +23,6 @@
 namespace routepack {
 namespace {
 
-std::vector<std::int64_t> flatten(const Demand& demand) {
-  std::vector<std::int64_t> flat;
-  for (const ExpertDemand& layer : demand) {
-    flat.insert(flat.end(), layer.begin(), layer.end());
-  }
-  return flat;
-}
-
 Placement placement_before(const PlanOptions& options, const WindowShape& window) {
   return options.current_placement.value_or(
       identity_placement(window.num_moe_layers(), window.num_experts, options.topology.ep)
@@ -46,10 +39,11 @@ struct AggregatePlacement {
 // A placement that stays: its peaks are the bounds.
 AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
   AggregatePlacement kept;
-  for (const MoeLayer layer : ids<MoeLayer>(demand.size())) {
+  for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
+    const std::span<const std::int64_t> pairs = demand.of(layer);
     std::vector<std::int64_t> load(static_cast<std::size_t>(placement.ep), 0);
-    for (const ExpertId expert : ids<ExpertId>(demand[layer].size())) {
-      load[placement.ep_rank_of(layer, expert).offset()] += demand[layer][expert];
+    for (const ExpertId expert : ids<ExpertId>(demand.num_experts)) {
+      load[placement.ep_rank_of(layer, expert).offset()] += pairs[expert.offset()];
     }
     kept.peak_bounds.push_back(*std::ranges::max_element(load));
   }
@@ -59,19 +53,17 @@ AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
 
 AggregatePlacement place_aggregate(
     const Demand& demand,
-    const WindowShape& window,
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Communicator& comm
 ) {
-  const std::vector<std::int64_t> flat = flatten(demand);
   const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
   const PlacementProblem problem{
-      flat, window.num_moe_layers(), window.num_experts, options.topology.ep, current};
+      demand.pairs, demand.num_layers, demand.num_experts, options.topology.ep, current};
   PlacementResult placed = place_experts(problem, {}, options.search.seed, comm);
   return {
       terms.is_free ? std::move(placed.placement)
-                    : migration_for_demand(flat, *current, options, terms),
+                    : migration_for_demand(demand.pairs, *current, options, terms),
       placed.lower_bound.values()};
 }
 
@@ -100,10 +92,9 @@ Plan make_plan(
   // 2. Placement of the aggregate demand
   const Placement before = placement_before(options, slice.shape);
   const MigrationTerms terms = migration_terms(options, slice.shape);
-  const AggregatePlacement aggregate =
-      options.constraints.placement == PlacementChoice::kFree
-          ? place_aggregate(window.demand, slice.shape, options, terms, comm)
-          : keep_placement(before, window.demand);
+  const AggregatePlacement aggregate = options.constraints.placement == PlacementChoice::kFree
+                                           ? place_aggregate(window.demand, options, terms, comm)
+                                           : keep_placement(before, window.demand);
   log(fmt::format(
       "placement layers={} experts={}", slice.shape.num_moe_layers(), slice.shape.num_experts
   ));
