@@ -119,7 +119,7 @@ TEST_F(DemandTest, CountsNeedNotBeMultiplesOfTopK) {
       .counts = {1, 0, 1, 2, 0, 1}};
   const WindowDemand demand = reduce_demand(load_window(folder_.write(window), comm_), comm_);
   EXPECT_EQ(demand.unrouted_tokens, 4);
-  EXPECT_EQ(demand.demand[MoeLayer{0}].values(), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(demand.demand.pairs, (std::vector<std::int64_t>{2, 3}));
 }
 
 TEST_F(DemandTest, ADenseWindowHasNoDemandAndNothingMissing) {
@@ -127,7 +127,7 @@ TEST_F(DemandTest, ADenseWindowHasNoDemandAndNothingMissing) {
   const WindowSlice slice = load_window(folder_.write(window), comm_);
   EXPECT_TRUE(slice.demand.empty());
   const WindowDemand demand = reduce_demand(slice, comm_);
-  EXPECT_TRUE(demand.demand.empty());
+  EXPECT_TRUE(demand.demand.pairs.empty());
   EXPECT_EQ(demand.total_tokens, 16);
   EXPECT_EQ(demand.unrouted_tokens, 0);
   const Communicator node = comm_.split_by_node();
@@ -226,7 +226,7 @@ TEST_F(DemandTest, TokensCountedTwiceOrNotAtAllAreNoticed) {
   // Every rank counts the same six tokens, which the window has once.
   WindowSlice slice = slice_with_demand({3, 1, 0, 2}, {6}, 1);
   EXPECT_EQ(
-      reduce_demand(slice, comm_).demand[MoeLayer{0}].values(),
+      reduce_demand(slice, comm_).demand.pairs,
       (std::vector<std::int64_t>{
           3 * comm_.num_mpi_ranks(), comm_.num_mpi_ranks(), 0, 2 * comm_.num_mpi_ranks()})
   );
