@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -109,16 +110,17 @@ PeakParts aggregate_parts(const Job& job) {
   const WindowShape& shape = job.window.shape;
   const int ep = job.options.topology.ep;
   PeakParts parts;
-  std::vector<std::int64_t> demand;
-  for (const ExpertDemand& layer : reduce_demand(job.window, job.comm).demand) {
-    demand.insert(demand.end(), layer.begin(), layer.end());
-    const std::int64_t total = std::accumulate(layer.begin(), layer.end(), std::int64_t{0});
+  const Demand demand = reduce_demand(job.window, job.comm).demand;
+  for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
+    const std::span<const std::int64_t> pairs = demand.of(layer);
+    const std::int64_t total = std::accumulate(pairs.begin(), pairs.end(), std::int64_t{0});
     parts.mean_load += std::max(
-        ceil_divide(total, std::int64_t{ep}), *std::max_element(layer.begin(), layer.end())
+        ceil_divide(total, std::int64_t{ep}), *std::max_element(pairs.begin(), pairs.end())
     );
   }
   const PlacementResult placed = place_experts(
-      {demand, shape.num_moe_layers(), shape.num_experts, ep}, {}, job.options.search.seed, job.comm
+      {demand.pairs, shape.num_moe_layers(), shape.num_experts, ep}, {}, job.options.search.seed,
+      job.comm
   );
   for (const MoeLayer layer : ids<MoeLayer>(placed.peak.size())) {
     parts.bound += placed.lower_bound[layer];

@@ -92,13 +92,10 @@ class Window {
       const PlanOptions& options, const WindowSlice& slice, const Communicator& comm
   ) {
     const WindowDemand window = reduce_demand(slice, comm);
-    std::vector<std::int64_t> demand;
-    for (const ExpertDemand& layer : window.demand) {
-      demand.insert(demand.end(), layer.begin(), layer.end());
-    }
     return place_experts(
-        {demand, slice.shape.num_moe_layers(), slice.shape.num_experts, options.topology.ep}, {}, 1,
-        comm
+        {window.demand.pairs, slice.shape.num_moe_layers(), slice.shape.num_experts,
+         options.topology.ep},
+        {}, 1, comm
     );
   }
 

@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "comm/collectives.hpp"
@@ -94,18 +96,15 @@ TEST_F(DemandTest, ReducedDemandIsTheSumOfTheSamples) {
       window.total_tokens,
       std::accumulate(made.window.lengths.begin(), made.window.lengths.end(), std::int64_t{0})
   );
-  ASSERT_EQ(window.demand.size(), 3U);
-  std::size_t entry = 0;
-  for (const ExpertDemand& layer : window.demand) {
-    for (const std::int64_t pairs : layer) {
-      std::int64_t expected = 0;
-      for (std::size_t at = entry; at < made.demand.size(); at += 36) {
-        expected += made.demand[at];
-      }
-      EXPECT_EQ(pairs, expected);
-      ++entry;
-    }
+  ASSERT_EQ(window.demand.num_layers, 3);
+  ASSERT_EQ(window.demand.num_experts, 12);
+  std::vector<std::int64_t> expected(36, 0);
+  for (std::size_t at = 0; at < made.demand.size(); ++at) {
+    expected[at % 36] += made.demand[at];
   }
+  EXPECT_EQ(window.demand.pairs, expected);
+  EXPECT_TRUE(std::ranges::equal(window.demand.of(MoeLayer{1}), std::span(expected).subspan(12, 12))
+  );
 }
 
 TEST_F(DemandTest, CountsNeedNotBeMultiplesOfTopK) {
@@ -120,7 +119,7 @@ TEST_F(DemandTest, CountsNeedNotBeMultiplesOfTopK) {
       .counts = {1, 0, 1, 2, 0, 1}};
   const WindowDemand demand = reduce_demand(load_window(folder_.write(window), comm_), comm_);
   EXPECT_EQ(demand.unrouted_tokens, 4);
-  EXPECT_EQ(demand.demand[MoeLayer{0}].values(), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(demand.demand.pairs, (std::vector<std::int64_t>{2, 3}));
 }
 
 TEST_F(DemandTest, ADenseWindowHasNoDemandAndNothingMissing) {
@@ -128,7 +127,7 @@ TEST_F(DemandTest, ADenseWindowHasNoDemandAndNothingMissing) {
   const WindowSlice slice = load_window(folder_.write(window), comm_);
   EXPECT_TRUE(slice.demand.empty());
   const WindowDemand demand = reduce_demand(slice, comm_);
-  EXPECT_TRUE(demand.demand.empty());
+  EXPECT_TRUE(demand.demand.pairs.empty());
   EXPECT_EQ(demand.total_tokens, 16);
   EXPECT_EQ(demand.unrouted_tokens, 0);
   const Communicator node = comm_.split_by_node();
@@ -227,7 +226,7 @@ TEST_F(DemandTest, TokensCountedTwiceOrNotAtAllAreNoticed) {
   // Every rank counts the same six tokens, which the window has once.
   WindowSlice slice = slice_with_demand({3, 1, 0, 2}, {6}, 1);
   EXPECT_EQ(
-      reduce_demand(slice, comm_).demand[MoeLayer{0}].values(),
+      reduce_demand(slice, comm_).demand.pairs,
       (std::vector<std::int64_t>{
           3 * comm_.num_mpi_ranks(), comm_.num_mpi_ranks(), 0, 2 * comm_.num_mpi_ranks()})
   );

@@ -1,7 +1,6 @@
 // routepack demand WINDOW --out FILE.npy: counts and all-reduces routing demand.
 #include <cstdio>
 #include <span>
-#include <vector>
 
 #include "base/check.hpp"
 #include "cli/command.hpp"
@@ -16,12 +15,10 @@
 namespace routepack::cli {
 namespace {
 
-void write_demand(const std::string& path, const WindowDemand& window, const WindowShape& shape) {
-  std::vector<std::int64_t> flat;
-  for (const ExpertDemand& layer : window.demand) {
-    flat.insert(flat.end(), layer.begin(), layer.end());
-  }
-  write_npy(path, std::span<const std::int64_t>(flat), {shape.num_moe_layers(), shape.num_experts});
+void write_demand(const std::string& path, const Demand& demand) {
+  write_npy(
+      path, std::span<const std::int64_t>(demand.pairs), {demand.num_layers, demand.num_experts}
+  );
 }
 
 void run_demand(const OptionValues& values, const Communicator& comm) {
@@ -36,7 +33,7 @@ void run_demand(const OptionValues& values, const Communicator& comm) {
   );
   const WindowSlice slice = load_window(values.positional(), comm);
   const WindowDemand window = reduce_demand(slice, comm);
-  agree_on([&] { comm.is_root() ? write_demand(out, window, slice.shape) : void(); }, comm);
+  agree_on([&] { comm.is_root() ? write_demand(out, window.demand) : void(); }, comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": {}, "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -11,36 +13,27 @@ namespace routepack {
 namespace {
 
 std::vector<std::int64_t> sum_over_samples(const WindowSlice& slice) {
-  const std::size_t row_size =
+  const std::size_t sample_size =
       slice.shape.moe_layers.size() * static_cast<std::size_t>(slice.shape.num_experts);
-  std::vector<std::int64_t> sum(row_size, 0);
-  for (std::size_t at = 0; at < slice.demand.size(); at += row_size) {
-    for (std::size_t entry = 0; entry < row_size; ++entry) {
+  std::vector<std::int64_t> sum(sample_size, 0);
+  for (std::size_t at = 0; at < slice.demand.size(); at += sample_size) {
+    for (std::size_t entry = 0; entry < sample_size; ++entry) {
       sum[entry] += slice.demand[at + entry];
     }
   }
   return sum;
 }
 
-Demand shaped(const std::vector<std::int64_t>& flat, const WindowShape& shape) {
-  Demand demand;
-  auto next = flat.begin();
-  for (int layer = 0; layer < shape.num_moe_layers(); ++layer, next += shape.num_experts) {
-    demand.push_back(ExpertDemand{std::vector<std::int64_t>(next, next + shape.num_experts)});
-  }
-  return demand;
-}
-
 void check_conserved(const WindowDemand& window, const WindowShape& shape) {
   const std::int64_t routed = window.total_tokens - window.unrouted_tokens;
-  for (const MoeLayer layer : ids<MoeLayer>(window.demand.size())) {
-    const ExpertDemand& experts = window.demand[layer];
-    const std::int64_t total = std::accumulate(experts.begin(), experts.end(), std::int64_t{0});
+  const std::vector<std::int64_t> totals = pairs_of_layers(window.demand);
+  for (std::size_t layer = 0; layer < totals.size(); ++layer) {
+    const std::int64_t total = totals[layer];
     RP_CHECK(
         total / shape.top_k == routed, ErrorCode::kDemandNotConserved,
         "layer {} has {} routed pairs, {} routed tokens at top {} make {}: tokens were counted "
         "twice or not at all",
-        shape.moe_layers[layer.offset()], total, routed, shape.top_k, routed * shape.top_k
+        shape.moe_layers[layer], total, routed, shape.top_k, routed * shape.top_k
     );
   }
 }
@@ -50,17 +43,17 @@ void check_conserved(const WindowDemand& window, const WindowShape& shape) {
 WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm) {
   // One message: the demand, then the totals that it is checked against.
   std::vector<std::int64_t> sums = sum_over_samples(slice);
-  const std::size_t row_size = sums.size();
+  const std::size_t sample_size = sums.size();
   sums.push_back(slice.num_local());
   sums.push_back(std::accumulate(slice.lengths.begin(), slice.lengths.end(), std::int64_t{0}));
   sums.push_back(slice.unrouted_tokens);
   sums = all_reduce_sum(std::move(sums), comm);
   WindowDemand window;
-  window.num_samples = sums[row_size];
-  window.total_tokens = sums[row_size + 1];
-  window.unrouted_tokens = sums[row_size + 2];
-  sums.resize(row_size);
-  window.demand = shaped(sums, slice.shape);
+  window.num_samples = sums[sample_size];
+  window.total_tokens = sums[sample_size + 1];
+  window.unrouted_tokens = sums[sample_size + 2];
+  sums.resize(sample_size);
+  window.demand = {slice.shape.num_moe_layers(), slice.shape.num_experts, std::move(sums)};
   check_conserved(window, slice.shape);
   return window;
 }
@@ -84,8 +77,9 @@ IndexVector<SampleId, std::int64_t> gather_routed_pairs(
 
 std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
   std::vector<std::int64_t> pairs;
-  for (const ExpertDemand& layer : demand) {
-    pairs.push_back(std::accumulate(layer.begin(), layer.end(), std::int64_t{0}));
+  for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
+    const std::span<const std::int64_t> experts = demand.of(layer);
+    pairs.push_back(std::accumulate(experts.begin(), experts.end(), std::int64_t{0}));
   }
   return pairs;
 }

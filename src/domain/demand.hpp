@@ -1,15 +1,27 @@
 // Routing demand of a whole window: exact 64-bit counts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "routepack/ids.hpp"
 
 namespace routepack {
 
-// Routed (token, expert) pairs of each expert of one layer.
-using ExpertDemand = IndexVector<ExpertId, std::int64_t>;
-using Demand = IndexVector<MoeLayer, ExpertDemand>;
+// Routed (token, expert) pairs of each expert of each MoE layer.
+struct Demand {
+  int num_layers = 0;
+  int num_experts = 0;
+  std::vector<std::int64_t> pairs;  // [num_layers, num_experts]
+
+  // The experts of one layer.
+  [[nodiscard]] std::span<const std::int64_t> of(MoeLayer layer) const {
+    const auto experts = static_cast<std::size_t>(num_experts);
+    return std::span(pairs).subspan(layer.offset() * experts, experts);
+  }
+};
 
 // The window's demand, with what it was counted from.
 struct WindowDemand {

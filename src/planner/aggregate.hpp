@@ -27,7 +27,6 @@ struct AggregatePlacement {
 // the bounds. The same on every rank.
 [[nodiscard]] AggregatePlacement place_aggregate(
     const Demand& demand,
-    const WindowShape& window,
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Placement& before,

@@ -2,6 +2,7 @@
 #include "planner/planner.hpp"
 
 #include <fmt/format.h>
+#include <span>
 
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
@@ -61,9 +62,8 @@ Plan make_plan(
   // 2. Placement of the aggregate demand
   const Placement before = placement_before(options, slice.shape);
   const MigrationTerms terms = migration_terms(options, slice.shape);
-  const AggregatePlacement aggregate = place_aggregate(
-      window.demand, slice.shape, options, terms, before, run.tuning.migration, comm
-  );
+  const AggregatePlacement aggregate =
+      place_aggregate(window.demand, options, terms, before, run.tuning.migration, comm);
   log(fmt::format(
       "placement layers={} experts={}", slice.shape.num_moe_layers(), slice.shape.num_experts
   ));
