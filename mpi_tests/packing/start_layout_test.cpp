@@ -215,7 +215,7 @@ TEST(ArrangeBlocks, PutsEqualCellsSideBySideAndLevelsShards) {
   for (const SampleId sample : ids<SampleId>(8)) {
     contents.put(sample, CellId{sample.value()});
   }
-  const CellLayout layout = arrange_blocks(contents, {.dp = 4, .ep = 2}, 2);
+  const CellLayout layout = arrange_blocks(contents, {.dp = 4, .ep = 2}, 2, 200);
   std::vector<std::int64_t> shard_sum(2, 0);
   std::vector<std::int64_t> peak(4, 0);
   for (const SampleId sample : ids<SampleId>(8)) {

@@ -128,7 +128,7 @@ TEST(RaisePeakBound, StaysBelowWhatPlacementsReach) {
     for (const Loads loads : {Loads::kUniform, Loads::kLognormal, Loads::kZipf}) {
       const Demand demand = testing::make_demand(loads, 32, seed);
       PlaceEffort effort;
-      effort.search_iterations = 1000;
+      effort.tuning.search_iterations = 1000;
       const LayerResult result = place_layer(demand, 8, nullptr, effort, kSearch);
       const std::int64_t bound = peak_lower_bound(demand, 8);
       ASSERT_GE(result.lower_bound, bound);

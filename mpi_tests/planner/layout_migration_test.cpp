@@ -12,6 +12,8 @@
 namespace routepack {
 namespace {
 
+const Tuning kTuning;
+
 constexpr int kLayers = 5;
 constexpr int kExperts = 16;
 constexpr int kRanks = 4;
@@ -33,7 +35,7 @@ class LayoutMigrations : public ::testing::Test {
   [[nodiscard]] std::vector<MigrationChoice> choose(int num_threads, const Communicator& comm)
       const {
     const WindowSlice slice = testing::slice_of(window_, comm);
-    LayoutMigration migration(slice, layout_, options_, {}, num_threads, comm);
+    LayoutMigration migration(slice, layout_, options_, kTuning, num_threads, comm);
     migration.trace();
     const auto first = migration.choose(kBudgets);
     migration.search_near(first[2].placement, migration.price_at(kBudgets[2]), 0);
@@ -60,7 +62,7 @@ TEST_F(LayoutMigrations, AreTheSameForAnyRanksAndThreads) {
 
 TEST_F(LayoutMigrations, CanOnlyStayBeforeTheyLookForMore) {
   const WindowSlice slice = testing::slice_of(window_, world_);
-  const LayoutMigration migration(slice, layout_, options_, {}, 1, world_);
+  const LayoutMigration migration(slice, layout_, options_, kTuning, 1, world_);
   for (const MigrationChoice& choice : migration.choose(kBudgets)) {
     EXPECT_EQ(choice.placement, *options_.current_placement);
     EXPECT_EQ(choice.moved_experts, 0);
@@ -69,11 +71,11 @@ TEST_F(LayoutMigrations, CanOnlyStayBeforeTheyLookForMore) {
 
 TEST_F(LayoutMigrations, ASearchNearAPlacementIsNeverWorse) {
   const WindowSlice slice = testing::slice_of(window_, world_);
-  LayoutMigration traced(slice, layout_, options_, {}, 1, world_);
+  LayoutMigration traced(slice, layout_, options_, kTuning, 1, world_);
   traced.trace();
   const std::vector<MigrationChoice> before = traced.choose(kBudgets);
   for (std::size_t n = 0; n < before.size(); ++n) {
-    LayoutMigration near(slice, layout_, options_, {}, 1, world_);
+    LayoutMigration near(slice, layout_, options_, kTuning, 1, world_);
     near.search_near(before[n].placement, traced.price_at(before[n].moved_experts), 1);
     const MigrationChoice after = near.choose(std::array{kBudgets[n]}).front();
     EXPECT_LE(after.objective, before[n].objective);
@@ -153,7 +155,7 @@ TEST(LayoutMigrationOracle, IsNearlyAlwaysTheBestOfAllPlacementsWithinABudget) {
     const WindowSlice slice = testing::slice_of(window, world);
     const std::vector<std::int64_t> best = best_of_window(window, layout, kRanks);
     for (const std::int64_t budget : {0, 2, 3, 4, 6, 9, 24}) {
-      LayoutMigration migration(slice, layout, options, {}, 1, world);
+      LayoutMigration migration(slice, layout, options, kTuning, 1, world);
       migration.trace();
       const std::array budgets = {budget};
       migration.search_near(

@@ -1,4 +1,4 @@
-// Every number of the planner that trades the quality of a plan against time, with its default. Not
+// Every number that trades the quality of a plan against time, with its default. Not
 // limits of formats, types and buffers: those stand where they hold. Not for users: programs plan
 // with the defaults; tests and benches pass others through planner/planner.hpp.
 //
@@ -124,6 +124,86 @@ struct Tuning {
     bool resample = true;                // false: chains never meet, the best of independent ones
   };
 
+  // Layouts to start chains from. By hand.
+  struct Starts {
+    std::int64_t max_exchanges = 4'000'000;  // looked at by each descent of a layout
+    std::size_t partners = 8;                // light cells that a heavy one is levelled with
+    std::uint64_t candidates = 8;            // cells drawn for a sample of a random best fit
+    std::uint32_t swap_reach = 64;           // places in length order, of a shuffle's swaps
+    int block_swaps = 200;                   // between shards, when blocks are dealt
+  };
+
+  // The fewest rows. Counted work, never time: equal inputs give equal rows everywhere. By hand;
+  // what it proves on 200 windows a class is measured (docs/bounds.md), each number alone is not.
+  struct Packing {
+    std::int64_t max_nodes_per_cell = 2'000;  // bounded completion of a cell
+    std::int64_t tolerance_share = 64;        // a fit that leaves capacity / this is taken at once
+    std::size_t max_searched_samples = 128;   // complete search up to so many
+    std::int64_t max_search_nodes = 1'000'000;
+    std::int64_t max_pool_steps = 15'000'000;  // for each number of cells tried
+    std::int64_t max_parts = 30;               // k of the dual feasible bounds u and u_l2
+    std::size_t max_lambdas = 120;             // of f2
+    std::size_t max_composed_lambdas = 24;     // of u_l2, those with the highest l2
+  };
+
+  // Cells that exchange samples with a pool. By hand.
+  struct Pool {
+    std::array<std::size_t, 3> sizes = {240, 960, 480};  // samples, in turn
+    int cycles_per_round = 2;
+    int closing_attempts = 3;
+    std::array<std::size_t, 3> drawn = {12, 20, 40};  // samples a cell is closed from, in turn
+    std::size_t narrow = 60;         // a pool of so many no longer closes cells without room
+    std::int64_t max_nodes = 1'000;  // for a cell in a sweep
+    std::int64_t max_closing_nodes = 20'000;  // for an open cell
+    std::int64_t spare_share = 16'000;        // capacity / this of spare room a cell is enough
+  };
+
+  // Layouts that keep rules on numbers of samples. By hand; a million steps are a part of a second.
+  struct Counts {
+    std::uint32_t attempts = 4;  // for each number of rows
+    std::int64_t steps_per_sample = 2'000;
+    std::int64_t most_steps = 1'000'000;
+    int exchange_tries = 8;  // of two samples for one
+  };
+
+  // Experts for the demand of the whole window: rounds of local search where the bound is not met,
+  // and steps that refute peaks above the bound (1 to 3 ms a layer). By hand.
+  struct Aggregate {
+    int search_iterations = 100;
+    std::int64_t refutation_steps = 1 << 16;
+  };
+
+  // Annealing a layer's placement for its blocks. The temperature follows the share of accepted
+  // swaps, which falls evenly over the stages: what is hot differs more between layers than what
+  // share pays. By hand.
+  struct BlockAnnealing {
+    int num_stages = 40;
+    int cold_stages = 2;  // of them, at the end: downhill only
+    double first_accepted = 0.12;
+    double last_accepted = 0.005;
+    double first_heat = 0.05;         // of the mean change
+    std::uint64_t scale_moves = 256;  // proposals that set it
+    std::uint32_t reach = 4;          // places in the order of demand, of most proposals
+  };
+
+  // Placements that move few experts. Nothing more is searched here (docs/moving.md). By hand.
+  struct Moving {
+    int free_passes = 8;    // of a descent that may move everything
+    int price_passes = 2;   // at each price of a rising or falling one
+    int search_passes = 8;  // of a descent in the search at a price
+    // Of a layer: a round of that search costs about E² · blocks steps.
+    std::size_t search_work = 10'000'000;
+    std::size_t most_rounds = 40;
+    std::array<std::uint32_t, 2> targets = {0, 30};  // percent of the way back from the free peaks
+  };
+
+  Starts starts;
+  Packing packing;
+  Pool pool;
+  Counts counts;
+  Aggregate aggregate;
+  BlockAnnealing block_annealing;
+  Moving moving;
   Effort effort;
   Temperatures temperatures;
   Search search;

@@ -118,9 +118,13 @@ class WorkLeveling {
       CellContents& contents,
       std::int64_t capacity,
       const LevelingGoal& goal,
-      std::int64_t max_exchanges
+      const Tuning::Starts& tuning
   )
-      : contents_(contents), capacity_(capacity), goal_(goal), exchanges_left_(max_exchanges) {}
+      : contents_(contents),
+        capacity_(capacity),
+        goal_(goal),
+        max_partners_(tuning.partners),
+        exchanges_left_(tuning.max_exchanges) {}
 
   void run() {
     bool improved = true;
@@ -134,8 +138,6 @@ class WorkLeveling {
   }
 
  private:
-  static constexpr std::size_t kMaxPartners = 8;
-
   [[nodiscard]] std::int64_t excess(CellId cell) const {
     return contents_.work(cell) - goal_.target_work[cell];
   }
@@ -153,7 +155,7 @@ class WorkLeveling {
 
   // One exchange with the first of the lightest cells that offers any.
   bool lighten(CellId heavy, const std::vector<CellId>& order) {
-    const std::size_t partners = std::min(kMaxPartners, order.size());
+    const std::size_t partners = std::min(max_partners_, order.size());
     for (std::size_t n = 0; n < partners; ++n) {
       const CellId light = order[order.size() - 1 - n];
       if (excess(light) >= excess(heavy)) {
@@ -214,6 +216,7 @@ class WorkLeveling {
   CellContents& contents_;
   std::int64_t capacity_;
   const LevelingGoal& goal_;
+  std::size_t max_partners_;
   std::int64_t exchanges_left_;
 };
 
@@ -229,9 +232,9 @@ void level_work_in_place(
     CellContents& contents,
     std::int64_t capacity,
     const LevelingGoal& goal,
-    std::int64_t max_exchanges
+    const Tuning::Starts& tuning
 ) {
-  WorkLeveling{contents, capacity, goal, max_exchanges}.run();
+  WorkLeveling{contents, capacity, goal, tuning}.run();
 }
 
 }  // namespace routepack

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "domain/tuning.hpp"
 #include "packing/cell_packing.hpp"
 
 namespace routepack {
@@ -26,7 +27,7 @@ void level_work_in_place(
     CellContents& contents,
     std::int64_t capacity_tokens,
     const LevelingGoal& goal,
-    std::int64_t max_exchanges
+    const Tuning::Starts& tuning
 );
 
 }  // namespace routepack

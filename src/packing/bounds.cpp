@@ -9,10 +9,6 @@
 namespace routepack {
 namespace {
 
-constexpr std::int64_t kMaxParts = 30;
-constexpr std::size_t kMaxLambdas = 120;
-constexpr std::size_t kMaxComposedLambdas = 24;
-
 struct LambdaBound {
   std::int64_t lambda = 0;
   std::int64_t cells = 0;
@@ -95,26 +91,28 @@ CellBound best_simple_bound(const std::vector<LengthCount>& lengths, std::int64_
   return best;
 }
 
-CellBound best_dual_feasible_bound(const std::vector<LengthCount>& lengths, std::int64_t capacity) {
+CellBound best_dual_feasible_bound(
+    const std::vector<LengthCount>& lengths, std::int64_t capacity, const Tuning::Packing& tuning
+) {
   CellBound best = make_bound("u", 0, 1, lengths, capacity);
   const auto keep_better = [&](CellBound candidate) {
     if (candidate.cells > best.cells) {
       best = std::move(candidate);
     }
   };
-  for (std::int64_t parts = 2; parts <= kMaxParts; ++parts) {
+  for (std::int64_t parts = 2; parts <= tuning.max_parts; ++parts) {
     keep_better(make_bound("u", 0, parts, lengths, capacity));
   }
-  for (const std::int64_t lambda : spread_lambdas(lengths, capacity, kMaxLambdas)) {
+  for (const std::int64_t lambda : spread_lambdas(lengths, capacity, tuning.max_lambdas)) {
     keep_better(make_bound("f2", lambda, 0, lengths, capacity));
   }
   std::vector<LambdaBound> l2 = l2_bounds(lengths, capacity);
   std::sort(l2.begin(), l2.end(), [](const LambdaBound& a, const LambdaBound& b) {
     return a.cells != b.cells ? a.cells > b.cells : a.lambda < b.lambda;
   });
-  l2.resize(std::min(l2.size(), kMaxComposedLambdas));
+  l2.resize(std::min(l2.size(), tuning.max_composed_lambdas));
   for (const LambdaBound& bound : l2) {
-    for (std::int64_t parts = 1; parts <= kMaxParts; ++parts) {
+    for (std::int64_t parts = 1; parts <= tuning.max_parts; ++parts) {
       keep_better(make_bound("u_l2", bound.lambda, parts, lengths, capacity));
     }
   }
@@ -213,10 +211,10 @@ void check_lambda(const CellBound& bound, std::int64_t capacity) {
 }
 
 void check_parts(const CellBound& bound) {
-  constexpr std::int64_t kMostParts = 1 << 20;
+  constexpr std::int64_t kMaxParts = 1 << 20;
   RP_CHECK(
-      bound.parts >= 1 && bound.parts <= kMostParts, ErrorCode::kFileMalformed,
-      "row proof of kind {}: parts is {}, allowed are 1 to {}", bound.kind, bound.parts, kMostParts
+      bound.parts >= 1 && bound.parts <= kMaxParts, ErrorCode::kFileMalformed,
+      "row proof of kind {}: parts is {}, allowed are 1 to {}", bound.kind, bound.parts, kMaxParts
   );
 }
 

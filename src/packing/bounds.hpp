@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "packing/lengths.hpp"
 #include "routepack/certificate.hpp"
 
@@ -26,10 +27,11 @@ namespace routepack {
     const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
 );
 
-// The best of u, f2 and u_l2 over a fixed number of parameters: k <= 30, at most 120 λ for f2 and
-// the 24 λ with the highest l2 for u_l2. O(n) a parameter.
+// The best of u, f2 and u_l2 over the parameters k and λ that the tuning allows. O(n) a parameter.
 [[nodiscard]] CellBound best_dual_feasible_bound(
-    const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
+    const std::vector<LengthCount>& lengths,
+    std::int64_t capacity_tokens,
+    const Tuning::Packing& tuning = {}
 );
 
 // Of "count": ceil(N / k) for at most k samples a cell; no cells where k does not limit them.
@@ -44,8 +46,6 @@ namespace routepack {
 [[nodiscard]] std::int64_t verify_bound(
     const CellBound& bound, const PaddedLengths& padded, std::int64_t capacity_tokens
 );
-
-// The weight functions behind the bounds on cells (bounds.hpp lists them), in exact integers.
 
 // ceil(Σ count · weight / scale) cells: what the kind and parameters of `bound` prove, whatever its
 // `cells` say. Throws FILE_MALFORMED for a kind that is no weighting and for parameters outside

@@ -24,13 +24,15 @@ class CellPool {
       std::vector<FilledCell> cells,
       std::size_t num_cells,
       std::int64_t max_steps,
-      const Stream& stream
+      const Stream& stream,
+      const Tuning::Pool& tuning
   )
       : capacity_(capacity),
         cells_(std::move(cells)),
         num_cells_(num_cells),
         steps_left_(max_steps),
         stream_(stream),
+        tuning_(tuning),
         fill_(lengths) {
     // Cells without a long sample come last, the emptiest of them at the end.
     std::stable_sort(cells_.begin(), cells_.end(), [](const FilledCell& a, const FilledCell& b) {
@@ -44,14 +46,14 @@ class CellPool {
   // True when all samples are in cells.
   bool run() {
     for (std::size_t round = 0; steps_left_ > 0; ++round, --steps_left_) {
-      open_cells(kPoolSizes[round % std::size(kPoolSizes)]);
-      for (int cycle = 0; cycle < kCyclesPerRound && steps_left_ > 0; ++cycle) {
+      open_cells(tuning_.sizes[round % tuning_.sizes.size()]);
+      for (int cycle = 0; cycle < tuning_.cycles_per_round && steps_left_ > 0; ++cycle) {
         for (const Exchange exchange : kCycle) {
           if (exchange == Exchange::kOneMore && spare_room() >= enough_spare()) {
             continue;
           }
           sweep(exchange);
-          for (int attempt = 0; attempt < kClosingAttempts; ++attempt) {
+          for (int attempt = 0; attempt < tuning_.closing_attempts; ++attempt) {
             if (close_cells(Closing::kAllOrNone)) {
               return true;
             }
@@ -72,14 +74,6 @@ class CellPool {
 
   static constexpr Exchange kCycle[] = {
       Exchange::kEqual, Exchange::kEqual, Exchange::kOneMore, Exchange::kOneLess, Exchange::kEqual};
-  static constexpr int kCyclesPerRound = 2;
-  static constexpr int kClosingAttempts = 3;
-  static constexpr std::size_t kNumDrawn[] = {12, 20, 40};
-  static constexpr std::size_t kPoolSizes[] = {240, 960, 480};  // samples
-  static constexpr std::size_t kNarrowPool = 60;
-  static constexpr std::int64_t kMaxNodes = 1'000;          // for a cell in a sweep
-  static constexpr std::int64_t kMaxClosingNodes = 20'000;  // for an open cell
-
   void open_last_cell() {
     const FilledCell& cell = cells_.back();
     RP_ASSERT(
@@ -122,9 +116,9 @@ class CellPool {
   }
 
   // Enough to close the open cells, and no more: sweeps for more would leave the pool without short
-  // samples. About a token in 16000 of each open cell does it.
+  // samples. A small share of each open cell does it.
   [[nodiscard]] std::int64_t enough_spare() const {
-    return static_cast<std::int64_t>(num_cells_ - cells_.size()) * capacity_ / 16'000;
+    return static_cast<std::int64_t>(num_cells_ - cells_.size()) * capacity_ / tuning_.spare_share;
   }
 
   // Every cell, in random order, takes the fullest set from its own samples and the pool's.
@@ -151,7 +145,7 @@ class CellPool {
     limits.max_samples = exchange == Exchange::kOneMore   ? held + 1
                          : exchange == Exchange::kOneLess ? held - 1
                                                           : held;
-    limits.max_nodes = kMaxNodes;
+    limits.max_nodes = tuning_.max_nodes;
     const std::vector<Position> candidates = merged(cell.samples, pool_);
     const bool found = fill_.run(candidates, limits);
     steps_left_ -= fill_.num_nodes() + static_cast<std::int64_t>(candidates.size());
@@ -173,7 +167,7 @@ class CellPool {
       const auto num_open = static_cast<std::int64_t>(num_cells_ - cells_.size() - closed.size());
       const std::int64_t spare = num_open * capacity_ - pool_tokens;
       if (num_open == 0 ||
-          (spare < 0 && (closing == Closing::kAllOrNone || pool.size() <= kNarrowPool))) {
+          (spare < 0 && (closing == Closing::kAllOrNone || pool.size() <= tuning_.narrow))) {
         break;
       }
       const std::int64_t share = std::max(spare, std::int64_t{0}) / num_open;
@@ -201,8 +195,9 @@ class CellPool {
   // From as few samples drawn at random as will do, which leaves the pool as mixed as it was: the
   // search takes long samples first, and what it would leave of all of them fills no cell.
   bool fill_open_cell(const std::vector<Position>& pool, std::int64_t enough) {
-    const SubsetFill::Limits limits{capacity_, enough, enough, pool.size(), kMaxClosingNodes};
-    for (const std::size_t num_drawn : kNumDrawn) {
+    const SubsetFill::Limits limits{
+        capacity_, enough, enough, pool.size(), tuning_.max_closing_nodes};
+    for (const std::size_t num_drawn : tuning_.drawn) {
       if (num_drawn < pool.size()) {
         const bool found = fill_.run(draw_from(pool, num_drawn), limits);
         steps_left_ -= fill_.num_nodes() + static_cast<std::int64_t>(num_drawn);
@@ -236,6 +231,7 @@ class CellPool {
   std::int64_t pool_tokens_ = 0;
   std::int64_t steps_left_;
   Stream stream_;
+  const Tuning::Pool& tuning_;
   std::uint32_t num_draws_ = 0;  // steps of the stream used
   SubsetFill fill_;
 };
@@ -248,9 +244,10 @@ std::optional<std::vector<FilledCell>> exchange_through_pool(
     std::vector<FilledCell> cells,
     std::size_t num_cells,
     std::int64_t max_steps,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Pool& tuning
 ) {
-  CellPool pool{lengths, capacity, std::move(cells), num_cells, max_steps, stream};
+  CellPool pool{lengths, capacity, std::move(cells), num_cells, max_steps, stream, tuning};
   if (!pool.run()) {
     return std::nullopt;
   }

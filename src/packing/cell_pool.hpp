@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "random/stream.hpp"
 
 namespace routepack {
@@ -68,7 +69,8 @@ struct FilledCell {
     std::vector<FilledCell> cells,
     std::size_t num_cells,
     std::int64_t max_steps,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Pool& tuning
 );
 
 }  // namespace routepack

@@ -62,11 +62,13 @@ class CountRepair {
       const CellLayout& layout,
       const PaddedLengths& lengths,
       const CellRules& rules,
-      const Stream& stream
+      const Stream& stream,
+      const Tuning::Counts& tuning
   )
       : lengths_(lengths),
         rules_(rules),
         stream_(stream),
+        tuning_(tuning),
         layout_(layout),
         contents_(lengths, lengths, layout.num_cells()),
         in_slot_(samples_by_slot(layout)),
@@ -79,10 +81,9 @@ class CountRepair {
 
   // False where the steps are spent first.
   bool run() {
-    constexpr std::int64_t kStepsPerSample = 2'000;
-    constexpr std::int64_t kMostSteps = 1'000'000;  // a fraction of a second
-    const std::int64_t most =
-        std::min(kStepsPerSample * static_cast<std::int64_t>(lengths_.size()), kMostSteps);
+    const std::int64_t most = std::min(
+        tuning_.steps_per_sample * static_cast<std::int64_t>(lengths_.size()), tuning_.most_steps
+    );
     for (std::int64_t step = 0; step < most && !sources_.empty(); ++step) {
       const CellId from = sources_[draw(sources_.size())];
       const CellId to = target_for(from);
@@ -163,8 +164,7 @@ class CountRepair {
   }
 
   bool exchange_two_for_one(CellId from, CellId to) {
-    constexpr int kTries = 8;
-    for (int n = 0; n < kTries; ++n) {
+    for (int n = 0; n < tuning_.exchange_tries; ++n) {
       const SampleId first = any_of(from);
       const SampleId second = any_of(from);
       const SampleId back = any_of(to);
@@ -197,6 +197,7 @@ class CountRepair {
   const PaddedLengths& lengths_;
   const CellRules& rules_;
   const Stream& stream_;
+  const Tuning::Counts& tuning_;
   const CellLayout& layout_;
   CellContents contents_;
   std::vector<std::int64_t> in_slot_;
@@ -231,11 +232,12 @@ std::optional<CellLayout> keep_counts(
     const PaddedLengths& lengths,
     const CellRules& rules,
     const Topology& topology,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Counts& tuning
 ) {
   const CellLayout start =
       rules.equal_slots ? deal_cells_to_slots(layout, topology.dp_per_shard()) : layout;
-  CountRepair repair(start, lengths, rules, stream);
+  CountRepair repair(start, lengths, rules, stream, tuning);
   if (!repair.run()) {
     return std::nullopt;
   }

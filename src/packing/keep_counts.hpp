@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "domain/cell_rules.hpp"
+#include "domain/tuning.hpp"
 #include "packing/lengths.hpp"
 #include "random/stream.hpp"
 #include "routepack/layout.hpp"
@@ -18,14 +19,14 @@ namespace routepack {
 // A layout that keeps the rules, as near to `layout` as comes about: first cells of a block change
 // their DP slots, which costs nothing, then samples move one by one or are exchanged two for one,
 // and one for one at random where neither fits. `layout` keeps the capacity, has no empty cell and,
-// for equal slots, a multiple of dp samples. Empty where the steps, a fixed number, do not
-// suffice.
+// for equal slots, a multiple of dp samples. Empty where the steps do not suffice.
 [[nodiscard]] std::optional<CellLayout> keep_counts(
     const CellLayout& layout,
     const IndexVector<SampleId, std::int64_t>& lengths,
     const CellRules& rules,
     const Topology& topology,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Counts& tuning = {}
 );
 
 }  // namespace routepack

@@ -14,8 +14,6 @@
 namespace routepack {
 namespace {
 
-constexpr std::size_t kMaxSearchedSamples = 128;
-
 // The best packing and the best bound so far. Both count cells; what matters is the multiple of
 // `step` = dp * row_multiple cells above each.
 class RowBracket {
@@ -63,9 +61,11 @@ class RowBracket {
   }
 
   // Pool search for the target. Each `attempt` draws differently.
-  void search_target_with_pool(const PoolSearchLimits& limits, std::uint32_t attempt) {
+  void search_target_with_pool(
+      const PoolSearchLimits& limits, const Tuning::Pool& tuning, std::uint32_t attempt
+  ) {
     std::optional<CellPacking> packing = search_with_pool(
-        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}
+        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}, tuning
     );
     if (packing) {
       improve_packing(std::move(*packing));
@@ -91,35 +91,33 @@ class RowBracket {
 // From cheap to dear, for one target after the other; ends when the bracket is closed, or when the
 // whole effort has neither reached the target nor refuted it.
 void close_bracket(
-    RowBracket& bracket,
-    const PaddedLengths& padded,
-    std::int64_t capacity,
-    const PackingEffort& effort
+    RowBracket& bracket, const PaddedLengths& padded, std::int64_t capacity, const Tuning& tuning
 ) {
   if (bracket.closed()) {
     return;
   }
+  const Tuning::Packing& packing = tuning.packing;
   const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
-  bracket.improve_packing(
-      pack_minimum_slack(padded, capacity, {effort.max_nodes_per_cell, capacity / 64})
-  );
+  bracket.improve_packing(pack_minimum_slack(
+      padded, capacity, {packing.max_nodes_per_cell, capacity / packing.tolerance_share}
+  ));
   while (!bracket.closed()) {
     const std::int64_t target = bracket.target_cells();
     const auto undecided = [&] { return !bracket.closed() && bracket.target_cells() == target; };
-    if (padded.size() <= kMaxSearchedSamples) {
-      bracket.search_target(effort.max_search_nodes);
+    if (padded.size() <= packing.max_searched_samples) {
+      bracket.search_target(packing.max_search_nodes);
     }
     if (undecided()) {
-      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps / 4}, 0);
+      bracket.search_target_with_pool({best_lambda, packing.max_pool_steps / 4}, tuning.pool, 0);
     }
     if (undecided()) {
-      bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity));
+      bracket.improve_bound(best_dual_feasible_bound(bracket.lengths(), capacity, packing));
     }
     if (undecided()) {
-      bracket.search_target_with_pool({best_lambda, effort.max_pool_steps}, 1);
+      bracket.search_target_with_pool({best_lambda, packing.max_pool_steps}, tuning.pool, 1);
     }
     if (undecided() && best_lambda > 1) {
-      bracket.search_target_with_pool({1, effort.max_pool_steps}, 2);
+      bracket.search_target_with_pool({1, packing.max_pool_steps}, tuning.pool, 2);
     }
     if (undecided()) {
       return;
@@ -153,12 +151,12 @@ PackedRows pack_rows(
     std::int64_t capacity,
     int dp,
     int row_multiple,
-    const PackingEffort& effort
+    const Tuning& tuning
 ) {
   check_sizes(padded, capacity, dp, row_multiple);
   const std::int64_t step = std::int64_t{dp} * row_multiple;
   RowBracket bracket{padded, capacity, step};
-  close_bracket(bracket, padded, capacity, effort);
+  close_bracket(bracket, padded, capacity, tuning);
 
   const std::int64_t num_padding = count_padding_samples(padded.size(), dp, row_multiple);
   RP_CHECK(
@@ -203,14 +201,15 @@ std::optional<CellLayout> lay_out(
     const PaddedLengths& lengths,
     const CellRules& rules,
     const Topology& topology,
-    int num_rows
+    int num_rows,
+    const Tuning::Counts& tuning
 ) {
-  constexpr std::uint32_t kAttempts = 4;
   const CellPacking cells{packed.layout.num_cells(), packed.layout.cell_of_sample};
   const CellLayout spread = spread_over_rows(cells, lengths, num_rows, topology.dp);
-  for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
-    std::optional<CellLayout> kept =
-        keep_counts(spread, lengths, rules, topology, Stream{0, Purpose::kRowCounts, attempt});
+  for (std::uint32_t attempt = 0; attempt < tuning.attempts; ++attempt) {
+    std::optional<CellLayout> kept = keep_counts(
+        spread, lengths, rules, topology, Stream{0, Purpose::kRowCounts, attempt}, tuning
+    );
     if (kept) {
       return kept;
     }
@@ -225,9 +224,9 @@ PackedRows pack_counted_rows(
     const CellRules& rules,
     const Topology& topology,
     int row_multiple,
-    const PackingEffort& effort
+    const Tuning& tuning
 ) {
-  PackedRows packed = pack_rows(lengths, rules.capacity_tokens, topology.dp, row_multiple, effort);
+  PackedRows packed = pack_rows(lengths, rules.capacity_tokens, topology.dp, row_multiple, tuning);
   if (!rules.limit_counts()) {
     return packed;
   }
@@ -245,7 +244,8 @@ PackedRows pack_counted_rows(
   const std::int64_t most_rows = num_samples / topology.dp;
   for (int rows = std::max(certificate.num_rows, certificate.lower_bound_rows); rows <= most_rows;
        rows += row_multiple) {
-    std::optional<CellLayout> layout = lay_out(packed, lengths, rules, topology, rows);
+    std::optional<CellLayout> layout =
+        lay_out(packed, lengths, rules, topology, rows, tuning.counts);
     if (layout) {
       packed.layout = std::move(*layout);
       certificate.num_rows = rows;

@@ -5,19 +5,13 @@
 #include <cstdint>
 
 #include "domain/cell_rules.hpp"
+#include "domain/tuning.hpp"
 #include "packing/lengths.hpp"
 #include "routepack/certificate.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/topology.hpp"
 
 namespace routepack {
-
-// Limits in counted work, never in time: equal inputs give equal rows everywhere.
-struct PackingEffort {
-  std::int64_t max_nodes_per_cell = 2'000;    // bounded completion of a cell
-  std::int64_t max_pool_steps = 15'000'000;   // pool search, for each number of cells tried
-  std::int64_t max_search_nodes = 1'000'000;  // complete search, tens of samples
-};
 
 struct PackedRows {
   CellLayout layout;
@@ -33,22 +27,21 @@ struct PackedRows {
     std::int64_t capacity_tokens,
     int dp,
     int row_multiple,
-    const PackingEffort& effort
+    const Tuning& tuning
 );
 
-// The fewest rows where the numbers of samples are bound as well as the tokens.
-
-// pack_rows, and then as few more rows as it takes to keep the rules on numbers of samples, as far
-// as repairs of layouts find it; the lower bound is the better one of the tokens' and the numbers'.
-// `lengths` in tokens, none above the capacity. Throws what pack_rows does, and
-// NONEMPTY_CELLS_IMPOSSIBLE where equal slots are impossible (with the number of padding samples
-// that would do) or no layout was found in any number of rows.
+// pack_rows, and where the numbers of samples are bound as well as the tokens then as few more rows
+// as it takes to keep the rules on numbers of samples, as far as repairs of layouts find it; the
+// lower bound is the better one of the tokens' and the numbers'. `lengths` in tokens, none above
+// the capacity. Throws what pack_rows does, and NONEMPTY_CELLS_IMPOSSIBLE where equal slots are
+// impossible (with the number of padding samples that would do) or no layout was found in any
+// number of rows.
 [[nodiscard]] PackedRows pack_counted_rows(
     const IndexVector<SampleId, std::int64_t>& lengths,
     const CellRules& rules,
     const Topology& topology,
     int row_multiple,
-    const PackingEffort& effort
+    const Tuning& tuning
 );
 
 }  // namespace routepack

@@ -264,7 +264,8 @@ std::optional<CellPacking> search_with_pool(
     std::int64_t capacity,
     std::int64_t num_cells,
     const PoolSearchLimits& limits,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Pool& tuning
 ) {
   const Split split = split_at(padded, capacity, limits.lambda);
   const std::int64_t num_core_cells = num_cells - static_cast<std::int64_t>(split.long_ones.size());
@@ -283,7 +284,7 @@ std::optional<CellPacking> search_with_pool(
   }
   const std::optional<std::vector<FilledCell>> cells = exchange_through_pool(
       core_lengths, capacity, pack_core(core_lengths, capacity),
-      static_cast<std::size_t>(num_core_cells), limits.max_steps, stream
+      static_cast<std::size_t>(num_core_cells), limits.max_steps, stream, tuning
   );
   if (!cells) {
     return std::nullopt;

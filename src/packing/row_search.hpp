@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "domain/tuning.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/lengths.hpp"
 #include "random/stream.hpp"
@@ -49,7 +50,8 @@ struct PoolSearchLimits {
     std::int64_t capacity_tokens,
     std::int64_t num_cells,
     const PoolSearchLimits& limits,
-    const Stream& stream
+    const Stream& stream,
+    const Tuning::Pool& tuning = {}
 );
 
 }  // namespace routepack

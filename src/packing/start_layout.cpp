@@ -74,7 +74,6 @@ CellContents shuffled_fit(const StartProblem& problem, const Stream& stream) {
 }
 
 CellContents random_best_fit(const StartProblem& problem, const Stream& stream) {
-  constexpr std::uint64_t kNumCandidates = 8;
   CellContents contents = empty_contents(problem);
   const auto num_cells = static_cast<std::uint32_t>(contents.num_cells());
   std::uint64_t draw = 0;
@@ -82,7 +81,7 @@ CellContents random_best_fit(const StartProblem& problem, const Stream& stream) 
     // The tightest candidate with room; where none has, the one with the fewest tokens.
     const std::int64_t free_tokens = problem.capacity_tokens - problem.padded_lengths[sample];
     std::optional<CellId> chosen;
-    for (std::uint64_t n = 0; n < kNumCandidates; ++n, ++draw) {
+    for (std::uint64_t n = 0; n < problem.tuning.candidates; ++n, ++draw) {
       const CellId cell{
           static_cast<std::int32_t>(stream.at(kCandidateStep, draw).below(0, num_cells))};
       const std::int64_t tokens = contents.tokens(cell);
@@ -116,13 +115,13 @@ void fill_empty_cells_in_place(CellContents& contents, const PaddedLengths& padd
 
 // Swaps of two samples that keep the capacity; partners are near in length, else few would.
 void shuffle_in_place(CellContents& contents, const StartProblem& problem, const Stream& stream) {
-  constexpr std::uint32_t kReach = 64;
   const std::vector<SampleId> order = longest_first(problem.padded_lengths);
   const auto count = static_cast<std::uint32_t>(order.size());
   for (std::uint32_t n = 0; n < count; ++n) {
     const RandomBits draw = stream.at(kSwapStep, n);
     const std::uint32_t first = draw.below(0, count);
-    const std::uint32_t second = std::min(count - 1, first + 1 + draw.below(1, kReach));
+    const std::uint32_t second =
+        std::min(count - 1, first + 1 + draw.below(1, problem.tuning.swap_reach));
     const SampleId longer = order[first];
     const SampleId shorter = order[second];
     const std::int64_t shift = contents.length_of(longer) - contents.length_of(shorter);
@@ -217,22 +216,22 @@ CellLayout make_start_layout(StartKind kind, const StartProblem& problem, const 
   );
   CellContents contents = propose(kind, problem, stream);
   fill_empty_cells_in_place(contents, problem.padded_lengths);
-  if (!repair_capacity_in_place(contents, problem.capacity_tokens, problem.max_exchanges)) {
+  if (!repair_capacity_in_place(contents, problem.capacity_tokens, problem.tuning.max_exchanges)) {
     contents = contents_of(problem, problem.feasible.cell_of_sample);
     if (kind == StartKind::kShuffledFit || kind == StartKind::kRandomBestFit) {
       shuffle_in_place(contents, problem, stream);
     }
   }
-  level_work_in_place(
-      contents, problem.capacity_tokens, equal_goal(contents), problem.max_exchanges
-  );
+  level_work_in_place(contents, problem.capacity_tokens, equal_goal(contents), problem.tuning);
   CellContents by_blocks = contents;
   level_work_in_place(
-      by_blocks, problem.capacity_tokens, block_goal(problem, by_blocks), problem.max_exchanges
+      by_blocks, problem.capacity_tokens, block_goal(problem, by_blocks), problem.tuning
   );
   const bool better =
       sum_of_block_peaks(problem, by_blocks) < sum_of_block_peaks(problem, contents);
-  return arrange_blocks(better ? by_blocks : contents, problem.topology, problem.num_rows);
+  return arrange_blocks(
+      better ? by_blocks : contents, problem.topology, problem.num_rows, problem.tuning.block_swaps
+  );
 }
 
 namespace {
@@ -308,7 +307,9 @@ std::vector<CellId> heaviest_cells_first(const CellContents& contents) {
   return order;
 }
 
-CellLayout arrange_blocks(const CellContents& contents, const Topology& topology, int num_rows) {
+CellLayout arrange_blocks(
+    const CellContents& contents, const Topology& topology, int num_rows, int max_swaps
+) {
   const auto per_block = static_cast<std::size_t>(topology.dp_per_shard());
   const auto num_shards = static_cast<std::size_t>(topology.edp());
   const auto blocks_per_shard = static_cast<std::size_t>(num_rows);
@@ -322,8 +323,7 @@ CellLayout arrange_blocks(const CellContents& contents, const Topology& topology
     peaks.push_back(contents.work(order[first]));
   }
   std::vector<ShardBlocks> shards = deal_blocks(peaks, num_shards, blocks_per_shard);
-  constexpr int kMaxSwaps = 200;
-  for (int swaps = 0; swaps < kMaxSwaps && swap_once(shards, peaks); ++swaps) {
+  for (int swaps = 0; swaps < max_swaps && swap_once(shards, peaks); ++swaps) {
   }
 
   IndexVector<CellId, CellId> new_cell{order.size()};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "packing/cell_packing.hpp"
 #include "packing/lengths.hpp"
 #include "random/stream.hpp"
@@ -26,7 +27,7 @@ struct StartProblem {
   int num_rows = 0;
   IndexVector<SampleId, std::int64_t> attention_work;  // fixed point, >= 0, one a sample
   CellLayout feasible;                                 // num_rows * dp valid cells
-  std::int64_t max_exchanges = 4'000'000;              // looked at by each descent
+  Tuning::Starts tuning = {};
 };
 
 // A valid layout of num_rows rows: under the capacity, no cell empty. A kind that cannot be brought
@@ -37,17 +38,15 @@ struct StartProblem {
     StartKind kind, const StartProblem& problem, const Stream& stream
 );
 
-// Gives cells their rows and DP slots: which cells run side by side, and in which EDP shard.
-
 // Cells by attention work descending, ties by id.
 [[nodiscard]] std::vector<CellId> heaviest_cells_first(const CellContents& contents);
 
 // Cells by attention work descending, dp_per_shard consecutive ones to a block: for given cells and
 // one stage that minimizes the sum of the blocks' maxima. Blocks go to shards, num_rows to each, so
 // that the shards' sums of maxima are about equal: largest first onto the lightest shard that has
-// room, then swaps with the heaviest shard. Ties: lower cell.
+// room, then at most so many swaps with the heaviest shard. Ties: lower cell.
 [[nodiscard]] CellLayout arrange_blocks(
-    const CellContents& contents, const Topology& topology, int num_rows
+    const CellContents& contents, const Topology& topology, int num_rows, int max_swaps
 );
 
 }  // namespace routepack

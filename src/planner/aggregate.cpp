@@ -28,7 +28,7 @@ Placement migrate_for_demand(
     const Demand& demand,
     const PlanOptions& options,
     const MigrationTerms& terms,
-    const Tuning::Migration& tuning
+    const Tuning& tuning
 ) {
   const Placement& current = *options.current_placement;
   IndexVector<MoeLayer, SwapTrajectory> trajectories{current.layers.size()};
@@ -36,10 +36,11 @@ Placement migrate_for_demand(
     const Stream random{
         options.search.seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())};
     trajectories[layer] = peak_trajectory(
-        demand.of(layer), current.ep, current.layers[layer], {.num_threads = 1}, random
+        demand.of(layer), current.ep, current.layers[layer],
+        {.tuning = tuning.aggregate, .num_threads = 1}, random
     );
   }
-  const std::vector<std::int64_t> budgets = migration_budgets(current, terms, tuning);
+  const std::vector<std::int64_t> budgets = migration_budgets(current, terms, tuning.migration);
   return cheapest(choose_migrations(trajectories, current, budgets), terms).placement;
 }
 
@@ -56,7 +57,7 @@ AggregatePlacement place_aggregate(
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Placement& before,
-    const Tuning::Migration& tuning,
+    const Tuning& tuning,
     const Communicator& comm
 ) {
   if (options.constraints.placement != PlacementChoice::kFree) {
@@ -65,7 +66,8 @@ AggregatePlacement place_aggregate(
   const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
   const PlacementProblem problem{
       demand.pairs, demand.num_layers, demand.num_experts, options.topology.ep, current};
-  PlacementResult placed = place_experts(problem, {}, options.search.seed, comm);
+  PlacementResult placed =
+      place_experts(problem, {.tuning = tuning.aggregate}, options.search.seed, comm);
   return {
       terms.is_free ? std::move(placed.placement)
                     : migrate_for_demand(demand, options, terms, tuning),

@@ -30,7 +30,7 @@ struct AggregatePlacement {
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Placement& before,
-    const Tuning::Migration& tuning,
+    const Tuning& tuning,
     const Communicator& comm
 );
 

@@ -57,7 +57,8 @@ LayerPlacement anneal_blocks(
       effort.seed, Purpose::kBlockPlacement, static_cast<std::uint32_t>(blocks.layer.value())};
   return anneal_layer(
              blocks.demand, num_blocks, ep, start,
-             {effort.moves_per_layer, random, effort.round, effort.acceptance, current, effort.simd}
+             {effort.moves_per_layer, random, effort.round, effort.acceptance, current, effort.simd,
+              effort.tuning}
   )
       .slots;
 }

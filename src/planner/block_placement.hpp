@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "domain/tuning.hpp"
 #include "random/acceptance.hpp"
 #include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
@@ -38,6 +39,7 @@ struct BlockPlacementEffort {
   int num_threads = 1;
   SimdLevel simd = SimdLevel::kPortable;
   const Acceptance& acceptance;
+  Tuning::BlockAnnealing tuning = {};
 };
 
 // Collective. Re-places the experts of every layer for the peaks of the (row, shard) blocks that

@@ -118,7 +118,7 @@ LayoutMigration::LayoutMigration(
     const WindowSlice& slice,
     const CellLayout& layout,
     const PlanOptions& options,
-    const Tuning::Migration& tuning,
+    const Tuning& tuning,
     int num_threads,
     const Communicator& comm
 )
@@ -152,8 +152,9 @@ void LayoutMigration::trace(double seconds) {
         options_.search.seed, Purpose::kPlacement,
         static_cast<std::uint32_t>(blocks.layer.value())};
     SwapTrajectory traced = block_trajectory(
-        blocks.demand, num_blocks_, current_.ep, current_.layers[blocks.layer], {.num_threads = 1},
-        random, choose_simd(options_.search)
+        blocks.demand, num_blocks_, current_.ep, current_.layers[blocks.layer],
+        {.tuning = tuning_.aggregate, .num_threads = 1}, random, choose_simd(options_.search),
+        tuning_.moving
     );
     std::ranges::move(ways.paths, std::back_inserter(traced.paths));
     ways = std::move(traced);
@@ -170,7 +171,7 @@ void LayoutMigration::search_near(const Placement& start, std::int64_t price, st
         search_at_price(
             blocks.demand, num_blocks_, current_.ep,
             {current_.layers[blocks.layer], start.layers[blocks.layer], price, random,
-             choose_simd(options_.search)}
+             choose_simd(options_.search), tuning_.moving}
         ),
         std::back_inserter(ways.paths)
     );
@@ -183,7 +184,8 @@ std::vector<MigrationChoice> LayoutMigration::choose(std::span<const std::int64_
 }
 
 std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
-  const std::int64_t reach = std::max<std::int64_t>(moved * tuning_.price_reach_percent / 100, 1);
+  const std::int64_t reach =
+      std::max<std::int64_t>(moved * tuning_.migration.price_reach_percent / 100, 1);
   const std::array<std::int64_t, 2> around = {
       std::max<std::int64_t>(moved - reach, 0), moved + reach};
   const std::vector<MigrationChoice> choices = choose(around);

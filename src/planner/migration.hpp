@@ -43,12 +43,12 @@ struct MigrationTerms {
 class LayoutMigration {
  public:
   // Collective. Knows of each layer how to stay at options.current_placement, which must be there
-  // and, as the communicator, outlive it.
+  // and outlive it, as the tuning and the communicator must.
   LayoutMigration(
       const WindowSlice& slice,
       const CellLayout& layout,
       const PlanOptions& options,
-      const Tuning::Migration& tuning,
+      const Tuning& tuning,
       int num_threads,
       const Communicator& comm
   );
@@ -72,7 +72,7 @@ class LayoutMigration {
   void share();
 
   const PlanOptions& options_;
-  Tuning::Migration tuning_;
+  const Tuning& tuning_;
   const Placement& current_;
   int num_blocks_;
   int num_threads_;

@@ -63,7 +63,7 @@ Plan make_plan(
   const Placement before = placement_before(options, slice.shape);
   const MigrationTerms terms = migration_terms(options, slice.shape);
   const AggregatePlacement aggregate =
-      place_aggregate(window.demand, options, terms, before, run.tuning.migration, comm);
+      place_aggregate(window.demand, options, terms, before, run.tuning, comm);
   log(fmt::format(
       "placement layers={} experts={}", slice.shape.num_moe_layers(), slice.shape.num_experts
   ));
@@ -75,7 +75,9 @@ Plan make_plan(
   const PaddedLengths in_cells = lengths_in_cells(padded, capacity);
   const PackedRows rows = agree_on(
       [&] {
-        return pack_counted_rows(in_cells, rules, options.topology, options.row_multiple, {});
+        return pack_counted_rows(
+            in_cells, rules, options.topology, options.row_multiple, run.tuning
+        );
       },
       comm
   );

@@ -29,7 +29,7 @@ Placement anneal_placement(
   Placement placement = refine_placement(
       plan.slice, layout, population.placement(), context.goal.current, options.topology,
       {swaps, options.search.seed, budget.next_placement(), context.num_threads,
-       choose_simd(options.search), context.acceptance},
+       choose_simd(options.search), context.acceptance, plan.tuning().block_annealing},
       plan.comm
   );
   budget.note_swaps(started, swaps);
@@ -107,7 +107,8 @@ CellLayout make_start(const PlanContext& plan, const SearchProblem& problem, Cha
       plan.options.topology,
       packed.num_rows,
       IndexVector<SampleId, std::int64_t>{plan.padded.size(), 0},
-      packed};
+      packed,
+      plan.tuning().starts};
   for (const SampleId sample : ids<SampleId>(plan.padded.size())) {
     for (const std::int64_t attention : problem.attention_of(sample)) {
       start.attention_work[sample] += attention;
@@ -121,7 +122,9 @@ CellLayout make_start(const PlanContext& plan, const SearchProblem& problem, Cha
     return layout;
   }
   const Stream repairs{seed, Purpose::kRowCounts, number};
-  return keep_counts(layout, plan.in_cells, plan.rules, plan.options.topology, repairs)
+  return keep_counts(
+             layout, plan.in_cells, plan.rules, plan.options.topology, repairs, plan.tuning().counts
+  )
       .value_or(packed);
 }
 
@@ -177,7 +180,7 @@ void improve_placement(
 LayoutMigration make_migration(const SearchContext& context, const CellLayout& layout) {
   const PlanContext& plan = context.plan;
   return LayoutMigration(
-      plan.slice, layout, plan.options, plan.tuning().migration, context.num_threads, plan.comm
+      plan.slice, layout, plan.options, plan.tuning(), context.num_threads, plan.comm
   );
 }
 

@@ -125,8 +125,6 @@ RankOfExpert place_by_differencing(std::span<const std::int64_t> demand, int ep)
 
 namespace {
 
-constexpr std::int64_t kRefutationSteps = 1 << 16;  // 1 to 3 ms
-
 enum SearchStep : std::uint32_t { kLowestPeak, kFewestMoves };
 
 // The lowest peak we find from the current placement (already descended) and from scratch.
@@ -145,7 +143,7 @@ RankState find_lowest_peak(
       best = std::move(state);
     }
   }
-  search_in_place(best, goal, effort.search_iterations, stream, kLowestPeak);
+  search_in_place(best, goal, effort.tuning.search_iterations, stream, kLowestPeak);
   return best;
 }
 
@@ -188,7 +186,7 @@ LayerResult place_layer(
       // The current placement, changed just enough for the same peak, may move less.
       RankState near{demand, home, ep};
       descend_in_place(near, best.peak());
-      search_in_place(near, best.peak(), effort.search_iterations, stream, kFewestMoves);
+      search_in_place(near, best.peak(), effort.tuning.search_iterations, stream, kFewestMoves);
       RankOfExpert other = settle(demand, near, home);
       if (near.peak() <= best.peak() && count_moved(home, other) <= count_moved(home, chosen)) {
         chosen = std::move(other);
@@ -198,7 +196,7 @@ LayerResult place_layer(
   const std::int64_t peak = RankState{demand, chosen, ep}.peak();
   return {
       assign_slots(chosen, start, ep), peak,
-      peak > bound ? raise_peak_bound(demand, ep, bound, kRefutationSteps) : bound};
+      peak > bound ? raise_peak_bound(demand, ep, bound, effort.tuning.refutation_steps) : bound};
 }
 
 }  // namespace routepack

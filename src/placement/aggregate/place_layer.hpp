@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "domain/tuning.hpp"
 #include "placement/aggregate/rank_state.hpp"
 #include "random/stream.hpp"
 #include "routepack/placement.hpp"
@@ -23,8 +24,8 @@ namespace routepack {
 
 // The placement of one layer on its aggregate demand: lowest peak, then fewest moved experts.
 struct PlaceEffort {
-  int search_iterations = 100;  // rounds of iterated local search where the bound is not met
-  int num_threads = 0;          // over layers, in one process; 0: as OpenMP decides
+  Tuning::Aggregate tuning = {};
+  int num_threads = 0;  // over layers, in one process; 0: as OpenMP decides
 };
 
 struct LayerResult {

@@ -92,22 +92,14 @@ void PeakTree::climb(EpRank rank) {
 
 namespace {
 
-// The temperature follows the share of accepted moves, which falls evenly over the stages: what is
-// hot differs more between layers than what share pays.
-constexpr int kNumStages = 40;
-constexpr int kColdStages = 2;  // of them, at the end: downhill only
-constexpr double kFirstAccepted = 0.12;
-constexpr double kLastAccepted = 0.005;
-constexpr double kFirstHeat = 0.05;  // of the mean change
-constexpr std::uint64_t kScaleMoves = 256;
-// A swap of experts of like demand upsets few blocks: most proposals are such.
-constexpr std::uint32_t kReach = 4;  // in the order of demand
-
 // What brings the share of accepted moves near that of the next stage. Arithmetic of literals and
 // counts only: the same bits on every machine.
-double correction(int stage, std::int64_t accepted, std::int64_t moves) {
-  const double done = static_cast<double>(stage) / kNumStages;
-  const double wanted = kFirstAccepted + (kLastAccepted - kFirstAccepted) * done;
+double correction(
+    const Tuning::BlockAnnealing& tuning, int stage, std::int64_t accepted, std::int64_t moves
+) {
+  const double done = static_cast<double>(stage) / tuning.num_stages;
+  const double wanted =
+      tuning.first_accepted + (tuning.last_accepted - tuning.first_accepted) * done;
   const double found =
       static_cast<double>(accepted) / static_cast<double>(std::max<std::int64_t>(moves, 1));
   constexpr double kNone = 0.005;  // keeps the quotient finite
@@ -116,9 +108,10 @@ double correction(int stage, std::int64_t accepted, std::int64_t moves) {
 
 }  // namespace
 
-BlockAnnealer::BlockAnnealer(const BlockState& start, SimdLevel simd)
+BlockAnnealer::BlockAnnealer(const BlockState& start, std::uint32_t reach, SimdLevel simd)
     : tree_(start, block_kernels(simd, PairObjective::kPeaks)),
       slots_(start.experts(EpRank{0}).size()),
+      reach_(reach),
       rank_of_(start.rank_of_experts()),
       place_(rank_of_.size(), 0),
       position_(rank_of_.size(), 0),
@@ -150,15 +143,16 @@ void BlockAnnealer::run(const AnnealingEffort& effort, int num_blocks) {
   if (slots_ == 1 || slots_ == rank_of_.size()) {
     return;  // every placement has the same peaks
   }
-  auto temperature = kFirstHeat * static_cast<double>(mean_change(effort, num_blocks));
+  const Tuning::BlockAnnealing& tuning = effort.tuning;
+  auto temperature = tuning.first_heat * static_cast<double>(mean_change(effort, num_blocks));
   std::int64_t first = 0;
-  for (int stage = 1; stage <= kNumStages; ++stage) {
-    const bool cold = stage > kNumStages - kColdStages;
-    const std::int64_t last = effort.num_moves * stage / kNumStages;
+  for (int stage = 1; stage <= tuning.num_stages; ++stage) {
+    const bool cold = stage > tuning.num_stages - tuning.cold_stages;
+    const std::int64_t last = effort.num_moves * stage / tuning.num_stages;
     const std::int64_t accepted = run_stage(
         effort, num_blocks, {first, last}, cold ? 0 : static_cast<std::int64_t>(temperature)
     );
-    temperature *= correction(stage, accepted, last - first);
+    temperature *= correction(tuning, stage, accepted, last - first);
     first = last;
   }
   keep_best();
@@ -204,9 +198,9 @@ bool BlockAnnealer::is_between_ranks(const Swap& swap) const {
   return rank_of_[swap.out] != rank_of_[swap.in];
 }
 
-// Another within kReach places in the order of demand; the expert itself where that runs out.
+// Another within so many places in the order of demand; the expert itself where that runs out.
 ExpertId BlockAnnealer::neighbour(ExpertId expert, std::uint32_t random) const {
-  const std::size_t distance = 1 + ((random >> 1U) % kReach);
+  const std::size_t distance = 1 + ((random >> 1U) % reach_);
   const std::size_t at = position_[expert];
   if ((random & 1U) != 0) {
     return at + distance < by_demand_.size() ? by_demand_[at + distance] : expert;
@@ -221,7 +215,7 @@ std::int64_t BlockAnnealer::cost_after(const Swap& swap) {
 std::int64_t BlockAnnealer::mean_change(const AnnealingEffort& effort, int num_blocks) {
   std::int64_t total = 0;
   std::int64_t count = 0;
-  for (std::uint64_t number = 0; number < kScaleMoves; ++number) {
+  for (std::uint64_t number = 0; number < effort.tuning.scale_moves; ++number) {
     // Draws that no move uses: those count up from 0.
     const RandomBits draw = effort.random.at(effort.round, UINT64_MAX - number);
     const ExpertId out = choose_leaver(draw, num_blocks);
@@ -270,7 +264,7 @@ BlockPlacement anneal_layer(
   const BlockDemand demand = view_blocks(demand_by_expert_block, num_blocks, start.size());
   const LayerPlacement& reference = effort.current != nullptr ? *effort.current : start;
   const BlockState before{demand, ranks_of(start, ep), ep};
-  BlockAnnealer annealer{before, effort.simd};
+  BlockAnnealer annealer{before, effort.tuning.reach, effort.simd};
   annealer.run(effort, num_blocks);
   BlockPlacement result;
   result.sum_before = before.sum_peaks();

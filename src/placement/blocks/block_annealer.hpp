@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "placement/blocks/block_kernels.hpp"
 #include "placement/blocks/block_state.hpp"
 #include "random/acceptance.hpp"
@@ -54,13 +55,14 @@ struct AnnealingEffort {
   // Experts count as moved against this placement; null: against the start.
   const LayerPlacement* current = nullptr;
   SimdLevel simd = best_simd_level();  // no effect on the result
+  Tuning::BlockAnnealing tuning = {};
 };
 
 // One layer under annealing; anneal_layer is what others call.
 class BlockAnnealer {
  public:
   // The state's demand must outlive the annealer.
-  BlockAnnealer(const BlockState& start, SimdLevel simd);
+  BlockAnnealer(const BlockState& start, std::uint32_t reach, SimdLevel simd);
 
   // From hot to cold, the last moves downhill only.
   void run(const AnnealingEffort& effort, int num_blocks);
@@ -95,6 +97,7 @@ class BlockAnnealer {
 
   PeakTree tree_;
   std::size_t slots_;
+  std::uint32_t reach_;  // of a neighbour, in the order of demand
   RankOfExpert rank_of_;
   std::vector<ExpertId> member_;                 // [ep][slots]
   IndexVector<ExpertId, std::size_t> place_;     // in member_

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "domain/tuning.hpp"
 #include "placement/blocks/block_kernels.hpp"
 #include "placement/blocks/block_state.hpp"
 #include "placement/moving/pair_scan.hpp"
@@ -55,7 +56,7 @@ class BlockDescent {
 };
 
 struct BlockDescentOptions {
-  int max_passes = 8;  // over the pairs of EP ranks
+  int max_passes = Tuning::Moving{}.free_passes;  // over the pairs of EP ranks
   // Experts count as moved against this placement; null: against the start.
   const LayerPlacement* current = nullptr;
   SimdLevel simd = best_simd_level();  // no effect on the result

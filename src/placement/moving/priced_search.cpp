@@ -12,15 +12,11 @@
 namespace routepack {
 namespace {
 
-constexpr int kMaxPasses = 8;
-
 // A round costs about E² · blocks steps; as many as keep a layer to some milliseconds.
-int num_rounds(std::size_t experts, std::size_t padded_blocks) {
-  constexpr std::size_t kWork = 10'000'000;
-  constexpr std::size_t kMostRounds = 40;
-  return static_cast<int>(
-      std::clamp<std::size_t>(kWork / (experts * experts * padded_blocks), 2, kMostRounds)
-  );
+int num_rounds(const Tuning::Moving& tuning, std::size_t experts, std::size_t padded_blocks) {
+  return static_cast<int>(std::clamp<std::size_t>(
+      tuning.search_work / (experts * experts * padded_blocks), 2, tuning.most_rounds
+  ));
 }
 
 struct LocalOptimum {
@@ -100,6 +96,7 @@ class Search {
         ep_(ep),
         price_{ranks_of(search.current, ep), search.price},
         simd_(search.simd),
+        max_passes_(search.tuning.search_passes),
         best_(ranks_of(search.start, ep)) {
     offer(best_);
   }
@@ -107,7 +104,7 @@ class Search {
   // Descends from a placement and takes what is not worse.
   void descend(RankOfExpert start) {
     BlockDescent descent{demand_, std::move(start), ep_, price_, simd_};
-    descent.descend(kMaxPasses);
+    descent.descend(max_passes_);
     const RankOfExpert& end = descent.state().rank_of_experts();
     front_.offer(descent.moved(), {descent.sum_peaks(), end});
     const std::int64_t cost = descent.sum_peaks() + price_.price * descent.moved();
@@ -139,6 +136,7 @@ class Search {
   int ep_;
   MovePrice price_;
   SimdLevel simd_;
+  int max_passes_;
   Front front_;
   RankOfExpert best_;
   std::int64_t best_cost_ = std::numeric_limits<std::int64_t>::max();
@@ -155,7 +153,7 @@ std::vector<SwapPath> search_at_price(
   const BlockDemand demand{demand_by_expert_block, num_blocks};
   Search layer(demand, ep, search);
   layer.descend(layer.best());
-  const int rounds = num_rounds(search.current.size(), demand.stride());
+  const int rounds = num_rounds(search.tuning, search.current.size(), demand.stride());
   for (int round = 1; round <= rounds; ++round) {
     layer.descend(layer.perturbed(search.random, round));
   }

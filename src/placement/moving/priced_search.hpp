@@ -19,6 +19,7 @@ struct PricedSearch {
   std::int64_t price = 0;  // of one moved expert, pairs of Σ of peaks
   const Stream& random;
   SimdLevel simd = best_simd_level();  // no effect on the result
+  Tuning::Moving tuning = {};
 };
 
 // Descends from the start; then, as often as the layer's size allows, sends a moved expert of the

@@ -126,19 +126,23 @@ std::vector<std::uint32_t> block_peaks(const BlockState& state) {
 // the free placement saves; prices worth looking at lie below all of it and above a small part of
 // an expert's mean share.
 SwapPath follow_prices(
-    const BlockDemand& demand, const RankOfExpert& home, int ep, std::int64_t gain, SimdLevel simd
+    const BlockDemand& demand,
+    const RankOfExpert& home,
+    int ep,
+    std::int64_t gain,
+    int passes,
+    SimdLevel simd
 ) {
-  BlockDescent refiner{demand, home, ep, {home}, simd};
-  std::int64_t objective = refiner.sum_peaks();
-  constexpr int kPasses = 2;
+  BlockDescent descent{demand, home, ep, {home}, simd};
+  std::int64_t objective = descent.sum_peaks();
   const std::int64_t last = gain / (32 * std::ssize(home.values()));
   for (std::int64_t price = gain; price > last; price = price * 3 / 4) {
-    refiner.set_price(price);
-    refiner.descend(kPasses);
+    descent.set_price(price);
+    descent.descend(passes);
   }
   SwapPath path;
   std::int64_t moved = 0;
-  for (const PricedSwap& swap : refiner.swaps()) {
+  for (const PricedSwap& swap : descent.swaps()) {
     objective += swap.sum_change;
     moved += swap.moves;
     path.push_back({swap.out, swap.in, objective, moved});
@@ -153,19 +157,19 @@ SwapPath follow_free(
     const RankOfExpert& free,
     int ep,
     std::int64_t gain,
+    int passes,
     SimdLevel simd
 ) {
-  BlockDescent refiner{demand, free, ep, {home}, simd};
+  BlockDescent descent{demand, free, ep, {home}, simd};
   SwapPath path = path_to(demand, home, free, ep);
-  std::int64_t objective = refiner.sum_peaks();
-  std::int64_t moved = refiner.moved();
-  constexpr int kPasses = 2;
+  std::int64_t objective = descent.sum_peaks();
+  std::int64_t moved = descent.moved();
   for (std::int64_t price = gain / (32 * std::ssize(home.values())); price < gain;
        price = price * 4 / 3 + 1) {
-    refiner.set_price(price);
-    refiner.descend(kPasses);
+    descent.set_price(price);
+    descent.descend(passes);
   }
-  for (const PricedSwap& swap : refiner.swaps()) {
+  for (const PricedSwap& swap : descent.swaps()) {
     objective += swap.sum_change;
     moved += swap.moves;
     path.push_back({swap.out, swap.in, objective, moved});
@@ -242,7 +246,8 @@ SwapTrajectory block_trajectory(
     const LayerPlacement& current,
     const PlaceEffort& effort,
     const Stream& stream,
-    SimdLevel simd
+    SimdLevel simd,
+    const Tuning::Moving& tuning
 ) {
   const BlockDemand demand{demand_by_expert_block, num_blocks};
   const RankOfExpert home = ranks_of(current, ep);
@@ -250,7 +255,7 @@ SwapTrajectory block_trajectory(
   // Without a price: from here, or from the placement on the aggregate, whichever ends lower.
   const LayerPlacement aggregate =
       place_layer(sum_blocks(demand), ep, &current, effort, stream).slots;
-  BlockDescentOptions options{.current = &current, .simd = simd};
+  BlockDescentOptions options{.max_passes = tuning.free_passes, .current = &current, .simd = simd};
   BlockPlacement free = refine_layer(demand_by_expert_block, num_blocks, ep, current, options);
   BlockPlacement other = refine_layer(demand_by_expert_block, num_blocks, ep, aggregate, options);
   if (other.sum_peaks < free.sum_peaks) {
@@ -258,12 +263,14 @@ SwapTrajectory block_trajectory(
   }
   trajectory.objective = BlockState{demand, home, ep}.sum_peaks();
   const std::int64_t gain = trajectory.objective - free.sum_peaks;
-  trajectory.paths.push_back(follow_prices(demand, home, ep, gain, simd));
+  trajectory.paths.push_back(follow_prices(demand, home, ep, gain, tuning.price_passes, simd));
   const RankOfExpert free_ranks = ranks_of(free.slots, ep);
-  for (const std::uint32_t percent : {0U, 30U}) {
+  for (const std::uint32_t percent : tuning.targets) {
     trajectory.paths.push_back(follow_target(demand, home, free_ranks, ep, percent, simd));
   }
-  trajectory.paths.push_back(follow_free(demand, home, free_ranks, ep, gain, simd));
+  trajectory.paths.push_back(
+      follow_free(demand, home, free_ranks, ep, gain, tuning.price_passes, simd)
+  );
   trajectory.free_objective = free.sum_peaks;
   trajectory.free_moved_experts = free.moved_experts;
   trajectory.free_slots = std::move(free.slots);

@@ -100,7 +100,8 @@ struct SwapTrajectory {
     const LayerPlacement& current,
     const PlaceEffort& effort,
     const Stream& stream,
-    SimdLevel simd = best_simd_level()
+    SimdLevel simd = best_simd_level(),
+    const Tuning::Moving& tuning = {}
 );
 
 }  // namespace routepack
