@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "random/stream.hpp"
+#include "shuffle/engine/host_tiles.hpp"
 
 // What of CUDA the code uses.
 #define __device__
@@ -89,7 +90,7 @@ class TileKernels : public ::testing::Test {
       if (by_device == 1) {
         run_as_device<kWork>(tile, &checksum);
       } else {
-        run_tiles_on_host(kWork, &tile, 1, &checksum);
+        testing::run_tiles_on_host(kWork, &tile, 1, &checksum);
       }
       const auto* first = memory.data() + start;
       results[by_device] = Result{{first, first + kMemory}, checksum};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "shuffle/engine/host_tiles.hpp"
 
 namespace routepack::testing {
 namespace {

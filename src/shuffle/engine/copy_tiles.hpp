@@ -36,6 +36,7 @@ static_assert(sizeof(CopyTile) == 40);
 // threads may add in any order. The host computes the same. A payload is a whole number of 8-byte
 // little-endian words. Each term is a bijection of its word for a given position: damage within a
 // single word is always noticed, other damage but for a chance of 2^-64.
+//
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): state `word` advanced by `position` + 1 steps of
 // the golden gamma, so that position and length count as well.
 [[nodiscard]] ROUTEPACK_HOST_DEVICE inline std::uint64_t checksum_term(
@@ -46,10 +47,5 @@ static_assert(sizeof(CopyTile) == 40);
   value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
   return value ^ (value >> 31U);
 }
-
-// The host's version of what DeviceApi::run_tiles does on a device.
-void run_tiles_on_host(
-    TileWork work, const CopyTile* tiles, std::int64_t num_tiles, std::uint64_t* checksums
-);
 
 }  // namespace routepack

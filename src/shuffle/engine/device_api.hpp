@@ -59,8 +59,8 @@ class DeviceApi {
   [[nodiscard]] virtual std::string error_text(DeviceResult result) = 0;
 };
 
-// The kernels behind run_tiles, in builds that have them: the arguments of run_tiles_on_host, in
-// memory that the current device reaches, and a stream. Returns the error of the launch.
+// The kernels behind DeviceApi::run_tiles, in builds that have them, on the current device. Returns
+// the error of the launch.
 [[nodiscard]] DeviceResult launch_tiles(
     TileWork work,
     const CopyTile* tiles,

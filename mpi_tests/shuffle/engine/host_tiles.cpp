@@ -1,8 +1,8 @@
-#include "shuffle/engine/copy_tiles.hpp"
+#include "shuffle/engine/host_tiles.hpp"
 
 #include <cstring>
 
-namespace routepack {
+namespace routepack::testing {
 namespace {
 
 std::uint64_t sum_words(const std::byte* data, std::int32_t bytes, std::uint64_t first_word) {
@@ -46,4 +46,4 @@ void run_tiles_on_host(
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::testing
