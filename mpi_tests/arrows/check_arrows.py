@@ -29,6 +29,18 @@ ALLOWED = {
     + ["objective", "packing", "placement", "annealing", "comm", "demand", "io", "planner", "shuffle"],
 }
 
+# Rooms of a module that may be included by a room, beside itself, and by the module's files outside
+# of rooms ("").
+ROOMS = {
+    "shuffle": {
+        "engine": [],
+        "plan": ["engine"],
+        "transport": ["engine"],
+        "check": ["engine", "transport"],
+        "": ["engine", "plan", "transport"],
+    },
+}
+
 # Files that may include more than their module: pattern under src/, modules.
 EXCEPTIONS = [
     ("io/synth/*", ["random"]),
@@ -39,12 +51,12 @@ EXCEPTIONS = [
 
 # Foreign headers that only some files may include: header pattern, file patterns (from the root).
 CONFINED = [
-    ("mpi.h", ["src/comm/*", "src/demand/*", "src/planner/*", "src/cli/*", "src/shuffle/*transport*",
+    ("mpi.h", ["src/comm/*", "src/demand/*", "src/planner/*", "src/cli/*", "src/shuffle/transport/mpi_*",
                "src/annealing/exchange*", "src/placement/aggregate/place_experts*", "include/routepack/*"]),
     ("boost/*", ["src/cli/*.cpp"]),
     ("nlohmann/*", ["src/io/*.cpp", "src/cli/*.cpp"]),
-    ("cuda*", ["src/shuffle/nccl_*", "src/*.cu"]),
-    ("nccl*", ["src/shuffle/nccl_*", "src/*.cu"]),
+    ("cuda*", ["src/shuffle/transport/nccl_*", "src/*.cu"]),
+    ("nccl*", ["src/shuffle/transport/nccl_*", "src/*.cu"]),
 ]
 
 SOURCES = (".hpp", ".cpp", ".h", ".cu", ".cuh", ".in")
@@ -70,6 +82,25 @@ def allowed_modules(path, module):
     return allowed
 
 
+def room_of(path):
+    """-> (module, room) of a path under src/; the room is "" outside of rooms"""
+    parts = path.split("/")
+    return parts[0], parts[1] if len(parts) > 2 else ""
+
+
+def fault_of_room(path, header):
+    module, room = room_of(path)
+    target_module, target = room_of(header)
+    rooms = ROOMS.get(module)
+    if rooms is None or module != target_module or room == target:
+        return None
+    if room not in rooms:
+        return f"but {room} is no room of the table in check_arrows.py"
+    if target in rooms[room]:
+        return None
+    return f"but {'/'.join(filter(None, (module, room)))} may not use {target or 'files outside of rooms'}"
+
+
 def faults_of_file(root, path):
     faults = []
     parts = path.split("/")
@@ -86,6 +117,8 @@ def faults_of_file(root, path):
                 faults.append(f"{where}, a public header may use no module")
             elif target not in allowed_modules(path, module):
                 faults.append(f"{where}, but {module} may not use {target}")
+            elif fault := fault_of_room(path.removeprefix("src/"), header):
+                faults.append(f"{where}, {fault}")
         for pattern, files in CONFINED:
             if fnmatch.fnmatch(header, pattern) and not any(fnmatch.fnmatch(path, f) for f in files):
                 faults.append(f"{where}, which only {', '.join(files)} may")

@@ -53,10 +53,24 @@ class CheckArrows(unittest.TestCase):
         self.accept("src/io/json.cpp", "#include <nlohmann/json.hpp>\n")
         self.refuse("src/domain/a.cpp", "#include <boost/program_options.hpp>\n", "boost")
         self.accept("src/cli/a.cpp", "#include <boost/program_options.hpp>\n")
-        self.refuse("src/shuffle/segments.cpp", "#include <cuda_runtime.h>\n", "cuda_runtime.h")
+        self.refuse("src/shuffle/plan/rounds.cpp", "#include <cuda_runtime.h>\n", "cuda_runtime.h")
         self.refuse("src/comm/a.cpp", "#include <nccl.h>\n", "nccl.h")
-        self.accept("src/shuffle/nccl_transport.cpp", "#include <nccl.h>\n#include <cuda_runtime.h>\n")
-        self.accept("src/shuffle/kernels.cu", "#include <cuda_runtime.h>\n")
+        self.accept("src/shuffle/transport/nccl_transport.cpp", "#include <nccl.h>\n#include <cuda_runtime.h>\n")
+        self.accept("src/shuffle/engine/kernels.cu", "#include <cuda_runtime.h>\n")
+
+        self.refuse("src/shuffle/transport/nccl_transport.cpp", "#include <mpi.h>\n", "mpi.h")
+        self.refuse("src/shuffle/engine/a.hpp", "#include <cuda_runtime.h>\n", "cuda_runtime.h")
+
+    def test_rooms_have_arrows_too(self):
+        self.accept("src/shuffle/transport/a.cpp", '#include "shuffle/engine/copy_engine.hpp"\n')
+        self.accept("src/shuffle/transport/a.cpp", '#include "shuffle/transport/transport.hpp"\n')
+        self.accept("src/shuffle/apply.cpp", '#include "shuffle/plan/rounds.hpp"\n')
+        self.accept("src/shuffle/apply.cpp", '#include "shuffle/staging.hpp"\n')
+        self.accept("src/cli/a.cpp", '#include "shuffle/check/fault_transport.hpp"\n')
+        self.refuse("src/shuffle/plan/a.cpp", '#include "shuffle/transport/a.hpp"\n', "shuffle/plan may not use transport")
+        self.refuse("src/shuffle/apply.cpp", '#include "shuffle/check/a.hpp"\n', "shuffle may not use check")
+        self.refuse("src/shuffle/plan/a.cpp", '#include "shuffle/staging.hpp"\n', "files outside of rooms")
+        self.refuse("src/shuffle/misc/a.cpp", '#include "shuffle/staging.hpp"\n', "misc is no room")
 
     def test_public_headers_use_no_module(self):
         self.refuse("include/routepack/plan.hpp", '#include "domain/model_preset.hpp"\n', "public header")

@@ -13,11 +13,12 @@
 #include <functional>
 #include <vector>
 
+#include "base/simd.hpp"
 #include "comm/communicator.hpp"
-#include "shuffle/closed_form_state.hpp"
-#include "shuffle/gather.hpp"
-#include "shuffle/mpi_transport.hpp"
-#include "shuffle/segments.hpp"
+#include "shuffle/check/closed_form_state.hpp"
+#include "shuffle/engine/gather.hpp"
+#include "shuffle/plan/byte_moves.hpp"
+#include "shuffle/transport/mpi_transport.hpp"
 
 namespace routepack {
 namespace {
@@ -131,10 +132,10 @@ void bench_pack() {
     std::vector<std::byte> target(bytes);
     const std::vector<CopySegment> segments = {
         CopySegment{source.data(), target.data(), static_cast<std::int64_t>(bytes)}};
-    const detail::GatherKernel kernel = detail::gather_kernel();
+    const SimdLevel level = best_simd_level();
     std::uint64_t checksum = 0;
     const Pair pair = compare(
-        [&] { checksum ^= kernel.gather(target.data(), bytes, segments.data(), 1); },
+        [&] { checksum ^= gather_segments(target, segments, level); },
         [&] { std::memcpy(target.data(), source.data(), bytes); }, MPI_COMM_SELF,
         bytes < (std::size_t{64} << 20U) ? kShortRepetitions : kRepetitions
     );

@@ -9,8 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "shuffle/nccl_kernels.hpp"
-#include "shuffle/word_checksum.hpp"
+#include "shuffle/engine/device_api.hpp"
 
 namespace routepack {
 namespace {
@@ -131,9 +130,9 @@ int run() {
     const std::vector<CopyTile> host = make_tiles(source, target, item.from, item.to);
     REQUIRE(cudaMemcpy(tiles, host.data(), host.size() * sizeof(CopyTile), cudaMemcpyDefault));
     const auto launch = [&] {
-      REQUIRE(
-          launch_tiles(item.work, tiles, static_cast<std::int64_t>(host.size()), checksum, nullptr)
-      );
+      const auto num_tiles = static_cast<std::int64_t>(host.size());
+      const DeviceResult result = launch_tiles(item.work, tiles, num_tiles, checksum, nullptr);
+      require(static_cast<cudaError_t>(result), "launch_tiles");
     };
     REQUIRE(cudaMemset(target, 0, kBytes + 64));
     REQUIRE(cudaMemset(checksum, 0, sizeof(*checksum)));

@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "comm/collectives.hpp"
 #include "routepack/transports.hpp"
-#include "shuffle/closed_form_state.hpp"
+#include "shuffle/check/closed_form_state.hpp"
 #include "shuffle/placements.hpp"
 #include "support/expect_error.hpp"
 

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "comm/collectives.hpp"
-#include "shuffle/closed_form_state.hpp"
-#include "shuffle/fault_transport.hpp"
-#include "shuffle/forwarding_engine.hpp"
-#include "shuffle/mpi_transport.hpp"
+#include "shuffle/check/closed_form_state.hpp"
+#include "shuffle/check/fault_transport.hpp"
+#include "shuffle/engine/forwarding_engine.hpp"
 #include "shuffle/placements.hpp"
-#include "shuffle/transport_cases.hpp"
+#include "shuffle/transport/mpi_transport.hpp"
+#include "shuffle/transport/transport_cases.hpp"
 
 namespace routepack {
 namespace {

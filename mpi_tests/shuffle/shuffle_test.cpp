@@ -7,9 +7,9 @@
 
 #include "comm/collectives.hpp"
 #include "routepack/transports.hpp"
-#include "shuffle/closed_form_state.hpp"
+#include "shuffle/check/closed_form_state.hpp"
 #include "shuffle/placements.hpp"
-#include "shuffle/transport_cases.hpp"
+#include "shuffle/transport/transport_cases.hpp"
 
 namespace routepack {
 namespace {

@@ -15,10 +15,10 @@
 #include "comm/collectives.hpp"
 #include "domain/model.hpp"
 #include "routepack/transports.hpp"
-#include "shuffle/closed_form_state.hpp"
-#include "shuffle/fault_transport.hpp"
+#include "shuffle/check/closed_form_state.hpp"
+#include "shuffle/check/fault_transport.hpp"
 #include "shuffle/transaction.hpp"
-#include "shuffle/transport.hpp"
+#include "shuffle/transport/transport.hpp"
 
 namespace routepack::cli {
 namespace {

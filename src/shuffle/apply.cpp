@@ -5,8 +5,8 @@
 
 #include "base/check.hpp"
 #include "base/digest.hpp"
-#include "shuffle/registry_codec.hpp"
-#include "shuffle/segments.hpp"
+#include "shuffle/plan/byte_moves.hpp"
+#include "shuffle/plan/codec.hpp"
 #include "shuffle/transaction.hpp"
 
 namespace routepack {

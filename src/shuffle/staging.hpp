@@ -1,5 +1,4 @@
-// The buffers of one transaction: two send buffers a peer, used in turn, and the shadow, where
-// arriving slices stay as they came until the commit scatters them over the live tensors.
+// Between the live tensors of a rank and the buffers of one transaction.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +6,41 @@
 #include <memory>
 #include <vector>
 
-#include "shuffle/copy_engine.hpp"
-#include "shuffle/local_tensors.hpp"
-#include "shuffle/rounds.hpp"
-#include "shuffle/transport.hpp"
+#include "routepack/weights.hpp"
+#include "shuffle/engine/copy_engine.hpp"
+#include "shuffle/plan/byte_moves.hpp"
+#include "shuffle/plan/rounds.hpp"
+#include "shuffle/transport/transport.hpp"
 
 namespace routepack {
+
+// Finds the address of a byte of an expert tensor on this rank.
+// Refers to the registry, which must outlive it.
+class LocalTensors {
+ public:
+  LocalTensors(const ExpertRegistry& registry, const StateLayout& layout);
+
+  // Where bytes [begin, …) of the tensor lie; the caller's move lies within one range.
+  [[nodiscard]] std::byte* address(MoeLayer layer, KindId kind, SlotId slot, std::int64_t begin)
+      const;
+  [[nodiscard]] const std::byte* source_of(const ByteMove& move) const {
+    return address(move.layer, move.kind, move.from_slot, move.begin);
+  }
+  [[nodiscard]] std::byte* target_of(const ByteMove& move) const {
+    return address(move.layer, move.kind, move.to_slot, move.begin);
+  }
+
+ private:
+  const StateLayout& layout_;
+  std::vector<const SlotTensor*> tensor_of_number_;  // null where this rank holds nothing
+};
 
 // What the buffers may take at most, by the streams' sizes:
 // 2 send buffers of B + 64 for every peer sent to, all incoming bytes, and 64 a slice.
 [[nodiscard]] std::int64_t memory_bound_bytes(const RankStreams& streams);
 
+// Two send buffers a peer, used in turn, and the shadow, where arriving slices stay as they came
+// until the commit scatters them over the live tensors.
 class Staging {
  public:
   // Allocates. Throws std::bad_alloc. Refers to its arguments, which must outlive it.

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "shuffle/registry_codec.hpp"
-#include "shuffle/staging.hpp"
+#include "shuffle/plan/codec.hpp"
 
 namespace routepack {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/digest.hpp"
 #include "routepack/weights.hpp"
-#include "shuffle/local_tensors.hpp"
-#include "shuffle/rounds.hpp"
-#include "shuffle/transport.hpp"
+#include "shuffle/plan/rounds.hpp"
+#include "shuffle/staging.hpp"
+#include "shuffle/transport/transport.hpp"
 
 namespace routepack {
 
