@@ -98,8 +98,7 @@ TEST(CountRoutes, LastRowsOfZerosAreFillersOnlyWhereTheyCanBe) {
   expect_fault(
       one_layer(4, {2, 3, 0, 0, -1, -1, 0, 0}), ErrorCode::kDuplicateExpertInRow,
       "sample 0, token 1, layer 0: expert id 0 appears twice among the top 2; the token is all "
-      "zeros "
-      "at every layer: a missing route inside a sample is written as -1"
+      "zeros at every layer: a missing route inside a sample is written as -1"
   );
   // Zeros at one layer only are no filler.
   TestWindow two_layers{.lengths = {2}, .row_counts = {2}, .ids = {0, 1, 2, 3, 0, 0, 1, 2}};
