@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "demand/count_routes.hpp"
+#include "demand/count.hpp"
 #include "random/stream.hpp"
 #include "support/test_window.hpp"
 

@@ -17,7 +17,6 @@
 #include "bench/mpi_bench.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
-#include "objective/attention_bound.hpp"
 #include "objective/bound.hpp"
 #include "objective/evaluate.hpp"
 #include "packing/lengths.hpp"

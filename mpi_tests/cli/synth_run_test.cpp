@@ -118,7 +118,7 @@ TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
   const RouteFile routes(window);
   EXPECT_EQ(routes.view().axis_size, 24);
   EXPECT_EQ(routes.view().ids->dtype(), NpyDtype::kUint8);
-  EXPECT_EQ(routes.view().num_rows(4), window.lengths[4] - 1);
+  EXPECT_EQ(routes.view().num_routes(4), window.lengths[4] - 1);
   EXPECT_EQ(
       to_hex(digest_of_file(folder_ / "window/routed_experts.npy")),
       "c8cddf5916e8e591699e51dac57fb370"

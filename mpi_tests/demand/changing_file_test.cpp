@@ -6,9 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "demand/count_routes.hpp"
-#include "demand/count_routes_exact.hpp"
-#include "demand/read_counts.hpp"
+#include "demand/count.hpp"
+#include "demand/exact_routes.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 

@@ -1,11 +1,11 @@
-#include "demand/count_routes.hpp"
+#include "demand/count.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <optional>
 
-#include "demand/count_routes_exact.hpp"
+#include "demand/exact_routes.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 
@@ -97,8 +97,8 @@ TEST(CountRoutes, LastRowsOfZerosAreFillersOnlyWhereTheyCanBe) {
   expect_fault(one_layer(2, {0, 0, 2, 3}), ErrorCode::kDuplicateExpertInRow, "sample 0, token 0");
   expect_fault(
       one_layer(4, {2, 3, 0, 0, -1, -1, 0, 0}), ErrorCode::kDuplicateExpertInRow,
-      "sample 0, token 1, layer 0: expert id 0 appears twice among the top 2; the row is all zeros "
-      "at every layer: a missing route inside a sample is written as -1"
+      "sample 0, token 1, layer 0: expert id 0 appears twice among the top 2; the token is all "
+      "zeros at every layer: a missing route inside a sample is written as -1"
   );
   // Zeros at one layer only are no filler.
   TestWindow two_layers{.lengths = {2}, .row_counts = {2}, .ids = {0, 1, 2, 3, 0, 0, 1, 2}};

@@ -1,8 +1,8 @@
-#include "demand/read_counts.hpp"
+#include "demand/count.hpp"
 
 #include <gtest/gtest.h>
 
-#include "demand/slices.hpp"
+#include "demand/load_window.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
@@ -78,9 +78,9 @@ WindowHeader header_of(DemandForm form, const std::vector<std::int64_t>& rows) {
       .top_k = 2,
       .name = ""};
   header.lengths = rows;
-  header.row_offsets = {0};
+  header.route_offsets = {0};
   for (const std::int64_t count : rows) {
-    header.row_offsets.push_back(header.row_offsets.back() + count);
+    header.route_offsets.push_back(header.route_offsets.back() + count);
   }
   return header;
 }

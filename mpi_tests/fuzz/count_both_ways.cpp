@@ -1,8 +1,7 @@
 #include "fuzz/count_both_ways.hpp"
 
-#include "demand/count_routes.hpp"
-#include "demand/count_routes_exact.hpp"
-#include "demand/read_counts.hpp"
+#include "demand/count.hpp"
+#include "demand/exact_routes.hpp"
 #include "fuzz/targets.hpp"
 
 namespace routepack::fuzz {

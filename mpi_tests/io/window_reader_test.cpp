@@ -50,8 +50,7 @@ void expect_refused(
 TEST(OpenWindow, ReadsMetadata) {
   const TempFolder folder;
   write_changed(
-      small_routes(), folder, R"("name": "test")",
-      R"("name": "n", "source": "s", "groups": "g.npy", "unknown": 1)"
+      small_routes(), folder, R"("name": "test")", R"("name": "n", "groups": "g.npy", "unknown": 1)"
   );
   write_file(folder.file("g.npy"), npy_array("<i8", {2}, {7, 8}));
   const WindowHeader header = open_window(folder.path());
@@ -62,10 +61,9 @@ TEST(OpenWindow, ReadsMetadata) {
   EXPECT_EQ(header.shape.num_experts, 4);
   EXPECT_EQ(header.shape.top_k, 2);
   EXPECT_EQ(header.shape.name, "n");
-  EXPECT_EQ(header.source, "s");
   EXPECT_EQ(header.groups, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(header.lengths, (std::vector<std::int64_t>{3, 2}));
-  EXPECT_EQ(header.row_offsets, (std::vector<std::int64_t>{0, 2, 4}));
+  EXPECT_EQ(header.route_offsets, (std::vector<std::int64_t>{0, 2, 4}));
 }
 
 TEST(OpenWindow, ADenseModelHasNoExperts) {
@@ -207,7 +205,7 @@ TEST(RouteFile, FindsMoeLayersOnEitherAxis) {
   EXPECT_EQ(all_layers.view().runs[1].first_axis, 3);
   EXPECT_EQ(all_layers.view().runs[1].count, 2);
   EXPECT_EQ(all_layers.view().ids_per_token(), 10);
-  EXPECT_EQ(all_layers.view().num_rows(1), 2);
+  EXPECT_EQ(all_layers.view().num_routes(1), 2);
   all_layers.advise(0, 2);
 
   window.axis = 3;

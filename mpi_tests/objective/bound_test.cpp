@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "objective/attention_bound.hpp"
 #include "objective/evaluate.hpp"
 #include "placement/aggregate/bounds.hpp"
 #include "support/search_instance.hpp"

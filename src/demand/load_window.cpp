@@ -1,6 +1,11 @@
 #include "demand/load_window.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,14 +13,83 @@
 #include "base/node_memory.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "demand/agree_window.hpp"
-#include "demand/count_routes.hpp"
-#include "demand/read_counts.hpp"
-#include "demand/slices.hpp"
-#include "io/window_reader.hpp"
+#include "io/file_sample.hpp"
+#include "io/input_file.hpp"
 
 namespace routepack {
 namespace {
+
+std::vector<NamedEvidence> metadata_evidence(const WindowHeader& header) {
+  const WindowShape& shape = header.shape;
+  const auto entry = [](const char* key, const std::string& value) {
+    return NamedEvidence{fmt::format("'{}' of window.json", key), value};
+  };
+  const auto form = [&] {
+    switch (header.form) {
+      case DemandForm::kRoutes:
+        return "routes";
+      case DemandForm::kCounts:
+        return "counts";
+      case DemandForm::kNone:
+        break;
+    }
+    return "none";
+  };
+  return {
+      entry("ep_demand", form()),
+      entry("num_experts", std::to_string(shape.num_experts)),
+      entry("top_k", std::to_string(shape.top_k)),
+      entry("num_layers", std::to_string(shape.num_layers)),
+      entry("moe_layers", fmt::format("[{}]", fmt::join(shape.moe_layers, ", "))),
+      entry("groups", header.groups.empty() ? "not given" : "given")};
+}
+
+// The array that no rank reads whole; none for lengths alone.
+std::optional<InputFile> open_array(const WindowHeader& header) {
+  if (header.form == DemandForm::kNone) {
+    return std::nullopt;
+  }
+  const char* name = header.form == DemandForm::kRoutes ? "routed_experts.npy" : "demand.npy";
+  return InputFile((std::filesystem::path(header.folder) / name).string());
+}
+
+std::vector<NamedEvidence> array_evidence(const std::optional<InputFile>& array) {
+  if (!array) {
+    return {};
+  }
+  const FileSample sample = sample_file(*array);
+  return {
+      {std::filesystem::path(array->path()).filename().string(),
+       fmt::format("{} bytes with digest {}", sample.bytes, to_hex(sample.digest))}};
+}
+
+// Collective. Throws INPUT_DISAGREEMENT on every rank, naming the file, both values and the two
+// ranks, unless all have opened the same window: metadata (but for the name), lengths, groups and
+// offsets whole, the large array by its size and blocks of its bytes. Ranks may see different
+// folders under one name (stale caches, copies on each node), and paths may differ.
+// FILE_MALFORMED instead where a file changes between the ranks' looks at it.
+void agree_on_window(const WindowHeader& header, const Communicator& comm) {
+  const std::optional<InputFile> array = agree_on([&] { return open_array(header); }, comm);
+  try {
+    agree_on_inputs(metadata_evidence(header), comm);
+    agree_on_numbers("lengths.npy", "sample", header.lengths, comm);
+    agree_on_numbers("the file of groups", "sample", header.groups, comm);
+    agree_on_numbers("row_offsets.npy", "entry", header.route_offsets, comm);
+    agree_on_inputs(agree_on([&] { return array_evidence(array); }, comm), comm);
+  } catch (const Error&) {  // the same on every rank
+    // Ranks that share a folder see different files where these change between their looks.
+    agree_on(
+        [&] {
+          header.check_unchanged();
+          if (array) {
+            array->check_unchanged();
+          }
+        },
+        comm
+    );
+    throw;
+  }
+}
 
 // The result of `read`, which reads `source`. That the source changed explains any other fault.
 template <class Source, class Read>
@@ -89,6 +163,35 @@ std::int64_t count_unrouted(
 }
 
 }  // namespace
+
+std::vector<SampleRange> slice_samples(const WindowHeader& header, int num_parts) {
+  const auto num_samples = static_cast<std::int64_t>(header.lengths.size());
+  const WindowShape& shape = header.shape;
+  // Ids of a token route against counters of a sample; their widths are close enough to 1.
+  const std::int64_t per_route = std::int64_t{shape.num_moe_layers()} * shape.top_k;
+  const std::int64_t per_sample = std::int64_t{shape.num_moe_layers()} * shape.num_experts + 1;
+  const auto work_before = [&](std::int64_t sample) {
+    const std::int64_t routes = header.form == DemandForm::kRoutes
+                                    ? header.route_offsets[static_cast<std::size_t>(sample)]
+                                    : 0;
+    return static_cast<double>(routes) * static_cast<double>(per_route) +
+           static_cast<double>(sample) * static_cast<double>(per_sample);
+  };
+  std::vector<SampleRange> slices;
+  std::int64_t end = 0;
+  for (int part = 0; part < num_parts; ++part) {
+    const std::int64_t begin = end;
+    const double target = work_before(num_samples) * (part + 1) / num_parts;
+    while (end < num_samples && work_before(end + 1) <= target) {
+      ++end;
+    }
+    if (part + 1 == num_parts) {
+      end = num_samples;
+    }
+    slices.push_back({begin, end});
+  }
+  return slices;
+}
 
 WindowSlice load_window(
     const std::string& folder,

@@ -1,11 +1,10 @@
-#include "demand/read_counts.hpp"
-
 #include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
+#include "demand/count.hpp"
 
 namespace routepack {
 namespace {
@@ -76,25 +75,25 @@ std::int64_t convert_sample(
 CountedDemand read_counts(const WindowHeader& header, const NpyFile& counts, SampleRange range) {
   constexpr std::size_t kBufferBytes = 1 << 20;
   const WindowShape& shape = header.shape;
-  const std::size_t row_size =
+  const std::size_t sample_size =
       shape.moe_layers.size() * static_cast<std::size_t>(shape.num_experts);
   CountedDemand counted;
-  counted.demand.resize(static_cast<std::size_t>(range.size()) * row_size);
+  counted.demand.resize(static_cast<std::size_t>(range.size()) * sample_size);
   with_type_of(counts.dtype(), [&](auto type) {
     using T = decltype(type);
     const auto at_once =
-        static_cast<std::int64_t>(std::max<std::size_t>(1, kBufferBytes / sizeof(T) / row_size));
+        static_cast<std::int64_t>(std::max<std::size_t>(1, kBufferBytes / sizeof(T) / sample_size));
     std::vector<T> buffer;  // checked and copied from here: the file may change
     for (std::int64_t begin = range.begin; begin < range.end; begin += at_once) {
       const std::int64_t end = std::min(begin + at_once, range.end);
-      buffer.resize(static_cast<std::size_t>(end - begin) * row_size);
-      counts.read(begin * static_cast<std::int64_t>(row_size), std::span<T>(buffer));
+      buffer.resize(static_cast<std::size_t>(end - begin) * sample_size);
+      counts.read(begin * static_cast<std::int64_t>(sample_size), std::span<T>(buffer));
       for (std::int64_t sample = begin; sample < end; ++sample) {
         const auto values = std::span<const T>(buffer).subspan(
-            static_cast<std::size_t>(sample - begin) * row_size, row_size
+            static_cast<std::size_t>(sample - begin) * sample_size, sample_size
         );
         std::uint32_t* demand =
-            counted.demand.data() + static_cast<std::size_t>(sample - range.begin) * row_size;
+            counted.demand.data() + static_cast<std::size_t>(sample - range.begin) * sample_size;
         counted.routed_pairs += convert_sample(header, sample, values, demand);
       }
     }

@@ -88,7 +88,6 @@ std::string read_metadata(WindowHeader& header) {
   shape.num_experts = routed ? static_cast<int>(experts) : 0;
   shape.top_k = routed ? static_cast<int>(top_k) : 0;
   shape.name = fields.has("name") ? fields.text("name") : "";
-  header.source = fields.has("source") ? fields.text("source") : "";
   return fields.has("groups") ? fields.text("groups") : "";
 }
 
@@ -137,10 +136,10 @@ void read_lengths(WindowHeader& header) {
   }
 }
 
-void read_row_offsets(WindowHeader& header) {
+void read_route_offsets(WindowHeader& header) {
   const std::string path = path_in(header.folder, "row_offsets.npy");
-  header.row_offsets = read_vector(path, header.shape.num_samples + 1, header.files);
-  const std::vector<std::int64_t>& offsets = header.row_offsets;
+  header.route_offsets = read_vector(path, header.shape.num_samples + 1, header.files);
+  const std::vector<std::int64_t>& offsets = header.route_offsets;
   RP_CHECK(
       offsets[0] == 0, ErrorCode::kFileMalformed, "{} starts at {}, expected 0", path, offsets[0]
   );
@@ -150,15 +149,15 @@ void read_row_offsets(WindowHeader& header) {
         offsets[sample + 1] >= offsets[sample], ErrorCode::kFileMalformed,
         "{} falls from {} to {} after sample {}", path, offsets[sample], offsets[sample + 1], sample
     );
-    const std::int64_t rows = offsets[sample + 1] - offsets[sample];
+    const std::int64_t routes = offsets[sample + 1] - offsets[sample];
     RP_CHECK(
-        rows <= length, ErrorCode::kTooManyRouteRows,
-        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, rows, length,
+        routes <= length, ErrorCode::kTooManyRouteRows,
+        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, routes, length,
         length - 1, length
     );
     RP_CHECK(
-        rows >= length - 1, ErrorCode::kTooFewRouteRows,
-        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, rows, length,
+        routes >= length - 1, ErrorCode::kTooFewRouteRows,
+        "sample {} has {} route rows for {} tokens, allowed are {} or {}", sample, routes, length,
         length - 1, length
     );
   }
@@ -196,8 +195,8 @@ void check_routes(const WindowHeader& header, const NpyFile& ids) {
       "{} has shape {}, expected [rows, layers, top_k]", path, shape_text(extents)
   );
   RP_CHECK(
-      extents[0] == header.row_offsets.back(), ErrorCode::kFileMalformed,
-      "{} has {} rows, row_offsets.npy ends at {}", path, extents[0], header.row_offsets.back()
+      extents[0] == header.route_offsets.back(), ErrorCode::kFileMalformed,
+      "{} has {} rows, row_offsets.npy ends at {}", path, extents[0], header.route_offsets.back()
   );
   RP_CHECK(
       extents[1] == shape.num_moe_layers() || extents[1] == shape.num_layers,
@@ -232,7 +231,7 @@ RouteView view_routes(const WindowHeader& header, const NpyFile& ids) {
   view.moe_layers = shape.moe_layers;
   view.runs = find_runs(shape, view.axis_size != shape.num_moe_layers());
   view.lengths = header.lengths;
-  view.row_offsets = header.row_offsets;
+  view.route_offsets = header.route_offsets;
   return view;
 }
 
@@ -247,7 +246,7 @@ WindowHeader open_window(const std::string& folder) {
     header.groups = read_vector(path_in(folder, groups), header.shape.num_samples, header.files);
   }
   if (header.form == DemandForm::kRoutes) {
-    read_row_offsets(header);
+    read_route_offsets(header);
   }
   return header;
 }
@@ -262,10 +261,10 @@ RouteFile::RouteFile(const WindowHeader& header)
     : ids_(path_in(header.folder, "routed_experts.npy")), view_(view_routes(header, ids_)) {}
 
 void RouteFile::advise(std::int64_t first_sample, std::int64_t end_sample) const {
-  const std::int64_t row = view_.ids_per_token();
+  const std::int64_t token = view_.ids_per_token();
   ids_.advise_sequential(
-      view_.row_offsets[static_cast<std::size_t>(first_sample)] * row,
-      view_.row_offsets[static_cast<std::size_t>(end_sample)] * row
+      view_.route_offsets[static_cast<std::size_t>(first_sample)] * token,
+      view_.route_offsets[static_cast<std::size_t>(end_sample)] * token
   );
 }
 

@@ -17,13 +17,13 @@ enum class DemandForm { kRoutes, kCounts, kNone };
 
 struct WindowHeader {
   std::string folder;
-  std::string source;  // free text, may be empty
   WindowShape shape;
   DemandForm form = DemandForm::kNone;
-  std::vector<std::int64_t> lengths;      // [N] tokens, each 1 to 2^31 - 1
-  std::vector<std::int64_t> groups;       // [N] prompt ids, or empty
-  std::vector<std::int64_t> row_offsets;  // [N+1], form kRoutes only: token routes of each sample
-  std::vector<FileStamp> files;           // that all of this was read from
+  std::vector<std::int64_t> lengths;  // [N] tokens, each 1 to 2^31 - 1
+  std::vector<std::int64_t> groups;   // [N] prompt ids, or empty
+  // [N+1], form kRoutes only (row_offsets.npy): where the token routes of each sample begin.
+  std::vector<std::int64_t> route_offsets;
+  std::vector<FileStamp> files;  // that all of this was read from
 
   // Throws FILE_MALFORMED where one of them has changed since.
   void check_unchanged() const;
@@ -48,15 +48,15 @@ struct RouteView {
   int axis_size = 0;  // A: L, or all layers of the model
   int top_k = 0;
   int num_experts = 0;
-  std::span<const int> moe_layers;            // [L] absolute indices
-  std::vector<LayerRun> runs;                 // all MoE layers, ascending
-  std::span<const std::int64_t> lengths;      // [N]
-  std::span<const std::int64_t> row_offsets;  // [N+1]
+  std::span<const int> moe_layers;              // [L] absolute indices
+  std::vector<LayerRun> runs;                   // all MoE layers, ascending
+  std::span<const std::int64_t> lengths;        // [N]
+  std::span<const std::int64_t> route_offsets;  // [N+1]
 
   [[nodiscard]] int num_moe_layers() const { return static_cast<int>(moe_layers.size()); }
-  [[nodiscard]] std::int64_t num_rows(std::int64_t sample) const {
+  [[nodiscard]] std::int64_t num_routes(std::int64_t sample) const {
     const auto at = static_cast<std::size_t>(sample);
-    return row_offsets[at + 1] - row_offsets[at];
+    return route_offsets[at + 1] - route_offsets[at];
   }
   // Ids of one token, [axis, top_k].
   [[nodiscard]] std::int64_t ids_per_token() const { return std::int64_t{axis_size} * top_k; }

@@ -6,10 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "objective/block_attention.hpp"
 #include "objective/peak_kernels.hpp"
+#include "objective/running_costs.hpp"
 #include "objective/search_problem.hpp"
-#include "objective/shard_costs.hpp"
 #include "routepack/layout.hpp"
 
 namespace routepack {

@@ -1,7 +1,8 @@
-#include "demand/count_routes_exact.hpp"
+#include "demand/exact_routes.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,15 +32,14 @@ class SampleRoutes {
     }
   }
 
-  // The top_k ids of a row at MoE layer `layer`; valid until the next call.
-  std::span<const std::int64_t> line(std::int64_t row, int layer) {
-    const std::int64_t token = routes_.row_offsets[static_cast<std::size_t>(sample_)] + row;
+  // The top_k ids of a token of the sample at MoE layer `layer`; valid until the next call.
+  std::span<const std::int64_t> line(std::int64_t token, int layer) {
+    const std::int64_t first_token = routes_.route_offsets[static_cast<std::size_t>(sample_)];
     const std::int64_t first =
         std::int64_t{axis_of_layer_[static_cast<std::size_t>(layer)]} * routes_.top_k;
     with_type_of(routes_.ids->dtype(), [&](auto type) {
-      const auto values = reader_.ids<decltype(type)>(token, 1).subspan(
-          static_cast<std::size_t>(first), ids_.size()
-      );
+      const auto values = reader_.ids<decltype(type)>(first_token + token, 1)
+                              .subspan(static_cast<std::size_t>(first), ids_.size());
       std::ranges::transform(values, ids_.begin(), [](auto id) {
         return std::in_range<std::int64_t>(id) ? static_cast<std::int64_t>(id)
                                                : std::numeric_limits<std::int64_t>::max();
@@ -48,9 +48,9 @@ class SampleRoutes {
     return ids_;
   }
 
-  bool every_id_is(std::int64_t row, std::int64_t value) {
+  bool every_id_is(std::int64_t token, std::int64_t value) {
     for (int layer = 0; layer < routes_.num_moe_layers(); ++layer) {
-      if (!std::ranges::all_of(line(row, layer), [&](auto id) { return id == value; })) {
+      if (!std::ranges::all_of(line(token, layer), [&](auto id) { return id == value; })) {
         return false;
       }
     }
@@ -59,8 +59,8 @@ class SampleRoutes {
 
   // The ids of a line; throws unless they are distinct experts. An id of -1 here is a missing route
   // that is missing only in part.
-  std::vector<std::int64_t> checked_line(std::int64_t row, int layer) {
-    const std::span<const std::int64_t> current = line(row, layer);
+  std::vector<std::int64_t> checked_line(std::int64_t token, int layer) {
+    const std::span<const std::int64_t> current = line(token, layer);
     // A copy, as other lines are read to explain a fault.
     std::vector<std::int64_t> ids(current.begin(), current.end());
     for (std::size_t slot = 0; slot < ids.size(); ++slot) {
@@ -69,17 +69,17 @@ class SampleRoutes {
           id != kMissing, ErrorCode::kPartialSentinel,
           "{}: some ids of the token are -1, a missing route is -1 at all {} ids of all {} MoE "
           "layers",
-          where(row, layer), routes_.top_k, routes_.num_moe_layers()
+          where(token, layer), routes_.top_k, routes_.num_moe_layers()
       );
       RP_CHECK(
           id >= 0 && id < routes_.num_experts, ErrorCode::kExpertIdOutOfRange,
-          "{}: expert id {}, allowed are 0 to {}", where(row, layer), id, routes_.num_experts - 1
+          "{}: expert id {}, allowed are 0 to {}", where(token, layer), id, routes_.num_experts - 1
       );
       if (std::find(ids.begin(), ids.end(), id) ==
           ids.begin() + static_cast<std::ptrdiff_t>(slot)) {
         continue;
       }
-      fail_repeated(row, layer, id);
+      fail_repeated(token, layer, id);
     }
     return ids;
   }
@@ -89,36 +89,37 @@ class SampleRoutes {
     return routes_.moe_layers[static_cast<std::size_t>(layer)];
   }
 
-  [[nodiscard]] std::string where(std::int64_t row, int layer) const {
-    return fmt::format("sample {}, token {}, layer {}", sample_, row, model_layer(layer));
+  [[nodiscard]] std::string where(std::int64_t token, int layer) const {
+    return fmt::format("sample {}, token {}, layer {}", sample_, token, model_layer(layer));
   }
 
   // Zeros throughout are a layer that nobody captured, not a strange route.
-  [[noreturn]] void fail_repeated(std::int64_t row, int layer, std::int64_t id) {
+  [[noreturn]] void fail_repeated(std::int64_t token, int layer, std::int64_t id) {
     RP_CHECK(
         id != 0 || !layer_is_all_zero(layer), ErrorCode::kLayerAllZero,
         "sample {}: layer {} is all zeros, it was not captured", sample_, model_layer(layer)
     );
-    const bool zeros = id == 0 && every_id_is(row, 0);
+    const bool zeros = id == 0 && every_id_is(token, 0);
     fail(
         ErrorCode::kDuplicateExpertInRow, "{}: expert id {} appears twice among the top {}{}",
-        where(row, layer), id, routes_.top_k,
-        zeros ? "; the row is all zeros at every layer: a missing route inside a sample is written "
-                "as -1"
-              : ""
+        where(token, layer), id, routes_.top_k,
+        zeros
+            ? "; the token is all zeros at every layer: a missing route inside a sample is written "
+              "as -1"
+            : ""
     );
   }
 
-  // Whether a layer is zeros in all rows that have a route, and at least one has.
+  // Whether a layer is zeros in all tokens that have a route, and at least one has.
   bool layer_is_all_zero(int layer) {
     bool any = false;
-    const std::int64_t num_rows = num_rows_without_fillers(routes_, sample_);
-    for (std::int64_t row = 0; row < num_rows; ++row) {
-      if (every_id_is(row, kMissing)) {
+    const std::int64_t num_tokens = num_tokens_without_fillers(routes_, sample_);
+    for (std::int64_t token = 0; token < num_tokens; ++token) {
+      if (every_id_is(token, kMissing)) {
         continue;
       }
       any = true;
-      if (!std::ranges::all_of(line(row, layer), [](auto id) { return id == 0; })) {
+      if (!std::ranges::all_of(line(token, layer), [](auto id) { return id == 0; })) {
         return false;
       }
     }
@@ -132,29 +133,63 @@ class SampleRoutes {
   std::vector<std::int64_t> ids_;
 };
 
-// A reader of one sample's rows.
+// A reader of one sample's routes.
 RouteReader reader_of(
     const RouteView& routes, std::int64_t sample, std::int64_t buffer_bytes = kBufferBytes
 ) {
-  return {routes, routes.row_offsets[static_cast<std::size_t>(sample) + 1], buffer_bytes};
+  return {routes, routes.route_offsets[static_cast<std::size_t>(sample) + 1], buffer_bytes};
 }
 
 }  // namespace
 
-std::int64_t num_rows_without_fillers(const RouteView& routes, std::int64_t sample) {
-  std::int64_t end = routes.num_rows(sample);
+RouteReader::RouteReader(const RouteView& routes, std::int64_t end_token, std::int64_t buffer_bytes)
+    : file_(*routes.ids),
+      bytes_per_token_(routes.bytes_per_token()),
+      end_token_(end_token),
+      ahead_(buffer_bytes / bytes_per_token_) {}
+
+std::span<const std::byte> RouteReader::tokens(std::int64_t first, std::int64_t count) {
+  if (first < begin_ || first + count > end_) {
+    load(first, std::max(count, std::min(ahead_, end_token_ - first)));
+  }
+  return {
+      buffer_.get() + (first - begin_) * bytes_per_token_,
+      static_cast<std::size_t>(count * bytes_per_token_)};
+}
+
+void RouteReader::load(std::int64_t first, std::int64_t count) {
+  RP_ASSERT(
+      light, first >= 0 && first + count <= end_token_, "tokens {} to {} of {}", first,
+      first + count, end_token_
+  );
+  begin_ = end_ = 0;  // also where reading fails
+  if (count > capacity_) {
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(
+        static_cast<std::size_t>(count * bytes_per_token_)
+    );
+    capacity_ = count;
+  }
+  file_.read_bytes(
+      first * bytes_per_token_, {buffer_.get(), static_cast<std::size_t>(count * bytes_per_token_)}
+  );
+  begin_ = first;
+  end_ = first + count;
+}
+
+std::int64_t num_tokens_without_fillers(const RouteView& routes, std::int64_t sample) {
+  std::int64_t end = routes.num_routes(sample);
   if (routes.top_k == 1 || end != routes.lengths[static_cast<std::size_t>(sample)]) {
     return end;
   }
   // Backwards in blocks: most samples have one filler or none, few have thousands.
   const std::int64_t max_block = std::max<std::int64_t>(1, kBufferBytes / routes.bytes_per_token());
   RouteReader reader = reader_of(routes, sample, 0);
-  SampleRoutes rows(routes, sample, reader);
+  SampleRoutes tokens(routes, sample, reader);
   for (std::int64_t block = 1; end > 1; block = std::min(2 * block, max_block)) {
     const std::int64_t begin = std::max<std::int64_t>(1, end - block);
-    reader.hold(routes.row_offsets[static_cast<std::size_t>(sample)] + begin, end - begin);
+    reader.hold(routes.route_offsets[static_cast<std::size_t>(sample)] + begin, end - begin);
     for (; end > begin; --end) {
-      if (!rows.every_id_is(end - 1, 0)) {
+      if (!tokens.every_id_is(end - 1, 0)) {
         return end;
       }
     }
@@ -162,22 +197,22 @@ std::int64_t num_rows_without_fillers(const RouteView& routes, std::int64_t samp
   return end;
 }
 
-std::int64_t add_rows_exact(
+std::int64_t add_tokens_exact(
     const RouteView& routes,
     std::int64_t sample,
-    RowRange rows,
+    TokenRange tokens,
     RouteReader& reader,
     std::span<std::uint32_t> demand
 ) {
   SampleRoutes sample_routes(routes, sample, reader);
   std::int64_t routed = 0;
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    if (sample_routes.every_id_is(row, kMissing)) {
+  for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
+    if (sample_routes.every_id_is(token, kMissing)) {
       continue;
     }
     ++routed;
     for (int layer = 0; layer < routes.num_moe_layers(); ++layer) {
-      for (const std::int64_t id : sample_routes.checked_line(row, layer)) {
+      for (const std::int64_t id : sample_routes.checked_line(token, layer)) {
         ++demand[static_cast<std::size_t>(std::int64_t{layer} * routes.num_experts + id)];
       }
     }
@@ -186,17 +221,17 @@ std::int64_t add_rows_exact(
 }
 
 CountedDemand count_routes_exact(const RouteView& routes, SampleRange range) {
-  const auto row_size = static_cast<std::size_t>(routes.num_moe_layers()) *
-                        static_cast<std::size_t>(routes.num_experts);
+  const auto sample_size = static_cast<std::size_t>(routes.num_moe_layers()) *
+                           static_cast<std::size_t>(routes.num_experts);
   CountedDemand counted;
-  counted.demand.resize(static_cast<std::size_t>(range.size()) * row_size);
+  counted.demand.resize(static_cast<std::size_t>(range.size()) * sample_size);
   for (std::int64_t sample = range.begin; sample < range.end; ++sample) {
     const std::span<std::uint32_t> demand =
         std::span(counted.demand)
-            .subspan(static_cast<std::size_t>(sample - range.begin) * row_size, row_size);
+            .subspan(static_cast<std::size_t>(sample - range.begin) * sample_size, sample_size);
     RouteReader reader = reader_of(routes, sample);
-    const RowRange rows{0, num_rows_without_fillers(routes, sample)};
-    counted.routed_pairs += routes.top_k * add_rows_exact(routes, sample, rows, reader, demand);
+    const TokenRange tokens{0, num_tokens_without_fillers(routes, sample)};
+    counted.routed_pairs += routes.top_k * add_tokens_exact(routes, sample, tokens, reader, demand);
   }
   return counted;
 }

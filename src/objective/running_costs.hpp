@@ -1,15 +1,18 @@
-// Attention of the cells, and of each block Σ over stages of the maximum over its cells, kept up to
-// date as samples move.
+// What blocks and shards cost, kept up to date as samples move; their largest are at hand, as every
+// proposed move asks for the maximum without the two that it changes.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "objective/search_problem.hpp"
+#include "routepack/ids.hpp"
 
 namespace routepack {
 
+// Attention of the cells, and of each block Σ over stages of the maximum over its cells.
 class BlockAttention {
  public:
   // Empty cells. The problem must outlive it.
@@ -82,6 +85,35 @@ class BlockAttention {
   std::vector<std::int64_t> attention_;  // [stages][cells] units
   std::vector<Leaders> leaders_;         // [stages][blocks]
   IndexVector<BlockId, std::int64_t> total_;
+};
+
+// What every EDP shard costs, and all together.
+class ShardCosts {
+ public:
+  explicit ShardCosts(int num_shards);
+
+  [[nodiscard]] std::int64_t of(EdpShard shard) const { return cost_[shard]; }
+  [[nodiscard]] std::int64_t sum() const { return sum_; }
+  [[nodiscard]] std::int64_t largest() const { return cost_[leaders_.front()]; }
+  // 0 where there is no other.
+  [[nodiscard]] std::int64_t largest_except(EdpShard a, EdpShard b) const {
+    for (int place = 0; place < num_leaders_; ++place) {
+      const EdpShard shard = leaders_[static_cast<std::size_t>(place)];
+      if (shard != a && shard != b) {
+        return cost_[shard];
+      }
+    }
+    return 0;
+  }
+
+  // O(shards).
+  void add(EdpShard shard, std::int64_t change);
+
+ private:
+  IndexVector<EdpShard, std::int64_t> cost_;
+  std::int64_t sum_ = 0;
+  int num_leaders_;
+  std::array<EdpShard, 3> leaders_;  // the costliest first
 };
 
 }  // namespace routepack

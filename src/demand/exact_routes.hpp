@@ -1,5 +1,5 @@
-// Token routes in private memory: what is checked there is what is counted, whatever happens to the
-// file meanwhile.
+// The meaning of token routes, spelled out one id at a time: the oracle of count_routes, and the
+// path that finds the words for a fault. What counts as a missing route is decided here.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,13 @@
 #include <memory>
 #include <span>
 
+#include "demand/count.hpp"
 #include "io/window_reader.hpp"
 
 namespace routepack {
 
+// Token routes in private memory: what is checked there is what is counted, whatever happens to the
+// file meanwhile.
 class RouteReader {
  public:
   // Reads ahead, up to about `buffer_bytes` at once and never past token `end_token` of the window.
@@ -41,5 +44,30 @@ class RouteReader {
   std::int64_t begin_ = 0;     // tokens [begin_, end_) are in the buffer
   std::int64_t end_ = 0;
 };
+
+// The oracle of count_routes: the same contract, one id at a time.
+[[nodiscard]] CountedDemand count_routes_exact(const RouteView& routes, SampleRange range);
+
+// Tokens of a sample that have a route, less the fillers that some trainers append, to the last
+// token or to the last turns: with `length` routes, the last ones that are zeros at every MoE
+// layer. The first is none: a sample of zeros alone was not captured. With top_k = 1 a filler
+// cannot be told from a route to expert 0, and is none.
+[[nodiscard]] std::int64_t num_tokens_without_fillers(const RouteView& routes, std::int64_t sample);
+
+// Tokens of a sample, counted from its first.
+struct TokenRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Adds the routes of some tokens of a sample to `demand` [L, E] and returns how many of them have
+// one: tokens of -1 at every MoE layer have none. `reader` holds what is counted.
+[[nodiscard]] std::int64_t add_tokens_exact(
+    const RouteView& routes,
+    std::int64_t sample,
+    TokenRange tokens,
+    RouteReader& reader,
+    std::span<std::uint32_t> demand
+);
 
 }  // namespace routepack
