@@ -2,6 +2,7 @@
 # routepack_test(NAME SOURCES ... LABELS ...): a program that needs no MPI start-up.
 find_package(GTest REQUIRED)
 
+# What set_mpi_environment of launch/common.sh sets, and what only tests need.
 set(routepack_mpi_environment
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the scripts of this folder: where the project is, how to build it, how to run mpirun.
+# Sourced by the scripts: where the project is, how to build it, how to run mpirun.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf '==> %s\n' "$*"; }
@@ -23,7 +23,8 @@ build_preset() {
   (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" --target "${targets[@]}" -j "$(nproc)")
 }
 
-# Settings of Open MPI for a single machine that may have fewer cores than ranks.
+# Settings of Open MPI for a single machine that may have fewer cores than ranks. CTest has its own
+# in cmake/RoutePackTest.cmake.
 set_mpi_environment() {
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
   export OMPI_MCA_hwloc_base_binding_policy=none

@@ -1,11 +1,10 @@
-// The population over MPI: the same path and the same answer at any number of ranks and threads.
+// The population over MPI: its best, its restarts, its deadlines. That it finds the same at any
+// number of ranks and threads: planner/stages_test.cpp.
 #include "annealing/population.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/check.hpp"
-#include "base/digest.hpp"
-#include "comm/agreement.hpp"
 #include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
 
@@ -13,59 +12,8 @@ namespace routepack {
 namespace {
 
 using testing::connect;
-using testing::InstanceShape;
 using testing::make_instance;
 using testing::SearchInstance;
-
-Digest digest_of_layout(const CellLayout& layout) {
-  DigestBuilder digest;
-  for (const CellId cell : layout.cell_of_sample) {
-    digest.add(cell.value());
-  }
-  return digest.finish();
-}
-
-struct Outcome {
-  SearchScore score;
-  Digest digest;
-};
-
-Outcome anneal(
-    const SearchInstance& instance,
-    int chains,
-    int threads,
-    SimdLevel simd,
-    const Communicator& comm
-) {
-  Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {5, chains, threads, simd}, {},
-      comm
-  );
-  const std::int64_t scale = population.mean_change();
-  const Stopwatch clock;
-  population.anneal({scale / 2, scale / 500, 12, 24, 0.0}, clock, {});
-  population.restart_from(population.best_layout());
-  population.anneal({scale / 10, scale / 500, 6, 9, 0.0}, clock, {});
-  return {population.best_score(), digest_of_layout(population.best_layout())};
-}
-
-// One chain after another in a single process gives the path that any distribution must follow.
-TEST(Population, IsTheSameAtAnyNumberOfRanksThreadsAndSimdLevels) {
-  const Communicator world(MPI_COMM_WORLD);
-  const Communicator alone(MPI_COMM_SELF);
-  for (const int chains : {1, 3, 8}) {
-    SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 11);
-    connect(instance, Topology{.dp = 4, .ep = 2});
-    const Outcome expected = anneal(instance, chains, 1, SimdLevel::kPortable, alone);
-    const Outcome together = anneal(instance, chains, 1, best_simd_level(), world);
-    const Outcome threaded = anneal(instance, chains, 2, best_simd_level(), world);
-    for (const Outcome& got : {together, threaded}) {
-      EXPECT_EQ(got.score, expected.score) << chains << " chains";
-      EXPECT_EQ(to_hex(got.digest), to_hex(expected.digest)) << chains << " chains";
-    }
-    agree_same(to_hex(together.digest), "best layout", world);
-  }
-}
 
 // Thrown by threads inside a parallel region, on the ranks that hold chains 2 and 5.
 TEST(Population, EveryRankThrowsWhatAChainThrows) {

@@ -6,9 +6,9 @@ The allowed arrows stand in the tables below. Public headers (include/routepack)
 every module may use; they themselves use nothing of src/.
 """
 import fnmatch
-import os
 import re
-import sys
+
+import tree_check
 
 # Modules that a module may include, beside itself and the public headers.
 PURE = ["base", "random", "domain"]
@@ -59,18 +59,16 @@ CONFINED = [
     ("nccl*", ["src/shuffle/transport/nccl_*", "src/*.cu"]),
 ]
 
-SOURCES = (".hpp", ".cpp", ".h", ".cu", ".cuh", ".in")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def includes(path):
+def includes(text):
     """-> [(line number, is quoted, header)]"""
     found = []
-    with open(path, encoding="utf-8") as source:
-        for number, line in enumerate(source, 1):
-            match = INCLUDE.match(line)
-            if match:
-                found.append((number, match.group(1) == '"', match.group(2)))
+    for number, line in enumerate(text.split("\n"), 1):
+        match = INCLUDE.match(line)
+        if match:
+            found.append((number, match.group(1) == '"', match.group(2)))
     return found
 
 
@@ -107,7 +105,7 @@ def faults_of_file(root, path):
     module = parts[1] if parts[0] == "src" else None
     if module is not None and (len(parts) < 3 or module not in ALLOWED):
         return [f"{path}: {module} is no module of the table in check_arrows.py"]
-    for number, quoted, header in includes(os.path.join(root, path)):
+    for number, quoted, header in includes(tree_check.read(root, path)):
         where = f"{path}:{number}: includes {header}"
         target = header.split("/")[0]
         if quoted and target != "routepack":
@@ -128,27 +126,11 @@ def faults_of_file(root, path):
 def check(root):
     """-> (number of files read, faults)"""
     faults, count = [], 0
-    for top in ("src", "include"):
-        for folder, _, names in sorted(os.walk(os.path.join(root, top))):
-            for name in sorted(names):
-                if name.endswith(SOURCES):
-                    path = os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
-                    faults += faults_of_file(root, path)
-                    count += 1
+    for path in tree_check.sources(root, ("src", "include")):
+        faults += faults_of_file(root, path)
+        count += 1
     return count, faults
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    count, faults = check(sys.argv[1])
-    if count == 0:
-        sys.exit(f"no sources under {sys.argv[1]}")
-    for fault in faults:
-        print(fault)
-    print(f"{count} files, {len(faults)} arrows that point the wrong way")
-    sys.exit(1 if faults else 0)
-
-
 if __name__ == "__main__":
-    main()
+    tree_check.main(check, __doc__, "sources", "arrows that point the wrong way")

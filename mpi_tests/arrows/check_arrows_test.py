@@ -1,21 +1,15 @@
 #!/usr/bin/env python3
 """check_arrows.py must find each kind of violation, and nothing in a tree that has none."""
-import os
-import tempfile
 import unittest
 
 import check_arrows
+import tree_check
 
 
 def faults_of(files):
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-            with open(os.path.join(root, path), "w", encoding="utf-8") as source:
-                source.write(text)
-        count, faults = check_arrows.check(root)
-        assert count == len(files)
-        return faults
+    count, faults = tree_check.check_files(check_arrows.check, files)
+    assert count == len(files)
+    return faults
 
 
 class CheckArrows(unittest.TestCase):

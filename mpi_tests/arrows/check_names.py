@@ -8,12 +8,11 @@ is a file's own. Public headers keep what they declare in the namespace routepac
 their users, and define no macro but RP_… or ROUTEPACK_….
 """
 import collections
-import os
 import re
-import sys
+
+import tree_check
 
 FOLDERS = ("include", "src", "mpi_tests")
-SOURCES = (".hpp", ".cpp", ".h", ".cu", ".cuh")
 # What has no braces that matter: comments, raw strings, strings, characters.
 OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\])+'",
@@ -66,33 +65,15 @@ def check(root):
     """-> (number of types, faults)"""
     faults = []
     files = collections.defaultdict(list)
-    for top in FOLDERS:
-        for folder, _, names in sorted(os.walk(os.path.join(root, top))):
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                if name.endswith(SOURCES):
-                    with open(path, encoding="utf-8") as source:
-                        text = source.read()
-                    short_path = os.path.relpath(path, root)
-                    for full_name in types_of(text):
-                        files[full_name].append(short_path)
-                    if top == "include":
-                        faults += [f"{short_path} leaks {leak}" for leak in leaks_of(text)]
+    for path in tree_check.sources(root, FOLDERS):
+        text = tree_check.read(root, path)
+        for full_name in types_of(text):
+            files[full_name].append(path)
+        if path.startswith("include/"):
+            faults += [f"{path} leaks {leak}" for leak in leaks_of(text)]
     faults += [f"{name} is defined in {' and '.join(paths)}" for name, paths in sorted(files.items()) if len(paths) > 1]
     return len(files), faults
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    count, faults = check(sys.argv[1])
-    if count == 0:
-        sys.exit(f"no types under {sys.argv[1]}")
-    for fault in faults:
-        print(fault)
-    print(f"{count} types, {len(faults)} names that are used twice or leak")
-    sys.exit(1 if faults else 0)
-
-
 if __name__ == "__main__":
-    main()
+    tree_check.main(check, __doc__, "types", "names that are used twice or leak")

@@ -1,19 +1,13 @@
 #!/usr/bin/env python3
 """check_names.py must find every type that can meet another one, and no other."""
-import os
-import tempfile
 import unittest
 
 import check_names
+import tree_check
 
 
 def faults_of(files):
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-            with open(os.path.join(root, path), "w", encoding="utf-8") as source:
-                source.write(text)
-        return check_names.check(root)[1]
+    return tree_check.check_files(check_names.check, files)[1]
 
 
 def inside(text, namespace="routepack"):

@@ -21,25 +21,20 @@ done
 build=${BENCH_BUILD:-build/bench}
 bin=$build/bin
 
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
-export OMPI_MCA_hwloc_base_binding_policy=none
-export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-export PRTE_MCA_hwloc_default_binding_policy=none
+source launch/common.sh
+set_mpi_environment
 
-benches=(evaluate_bench place_bench block_placement_bench migrate_bench rows_bench count_routes_bench
-  shuffle_bench population_bench sequence_bench gap_bench
-  planted_bench)
+benches=(evaluate_bench block_placement_bench population_bench sequence_bench gap_bench planted_bench)
 cmake --preset release -B "$build" -DROUTEPACK_BUILD_BENCH=ON -DROUTEPACK_BUILD_TESTS=OFF >&2
 cmake --build "$build" -j "${JOBS:-2}" --target "${benches[@]}" routepack_program >&2
 
 if ((quick)); then
   google=(--benchmark_min_time=0.05)
-  rows=5 seeds=3 seconds=0.3 sweeps=50 ranks=(1 2)
+  seeds=3 seconds=0.3 sweeps=50 ranks=(1 2)
   sequences=(--case gpt-oss-20b deepseek-v2-lite --drift 0 0.2 --limit 0 0.1 1 --seeds 1 --sweeps 100)
 else
   google=()
-  rows=50 seeds=10 seconds=1 sweeps=500 ranks=(1 2 4)
+  seeds=10 seconds=1 sweeps=500 ranks=(1 2 4)
   sequences=()
 fi
 
@@ -50,14 +45,10 @@ date -u +%F
 grep -m1 'model name' /proc/cpuinfo || uname -m
 echo "cores: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)"
 
-for bench in evaluate_bench place_bench block_placement_bench migrate_bench count_routes_bench; do
+for bench in evaluate_bench block_placement_bench; do
   title "$bench"
   "$bin/$bench" "${google[@]}"
 done
-title "rows_bench $rows"
-"$bin/rows_bench" "$rows"
-title "shuffle_bench on 2 ranks"
-mpirun -n 2 "$bin/shuffle_bench"
 title "sequence_bench ${sequences[*]} on 2 ranks"
 mpirun -n 2 "$bin/sequence_bench" "${sequences[@]}"
 
