@@ -227,7 +227,7 @@ function(routepack_generate_presets output)
   endforeach()
   file(CONFIGURE OUTPUT ${output} @ONLY CONTENT [=[
 // Written by CMake from configs/*.cfg.
-#include "domain/embedded_presets.hpp"
+#include "domain/model.hpp"
 
 namespace routepack {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "random/acceptance.hpp"
+#include "random/stream.hpp"
 #include "support/random_window.hpp"
 
 namespace routepack {

@@ -13,7 +13,6 @@
 
 #include "comm/collectives.hpp"
 #include "demand/load_window.hpp"
-#include "demand/project.hpp"
 #include "demand/reduce.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"

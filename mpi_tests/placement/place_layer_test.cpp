@@ -228,6 +228,22 @@ TEST(PlaceLayer, MovesLessThanAFreshPlacementWhereTheHottestExpertBinds) {
   EXPECT_LE(count_moved(ranks_of(current, 8), ranks_of(result.slots, 8)), 30);
 }
 
+TEST(PartitionEvenly, GivesThePartsOfThePlacementOfAsManyExperts) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Demand weights = testing::make_demand(Loads::kLognormal, 24, seed);
+    const LayerPlacement current = identity_layer(24);
+    std::vector<std::int32_t> present;
+    for (const EpRank rank : ranks_of(current, 6)) {
+      present.push_back(rank.value());
+    }
+    const RankOfExpert expected = ranks_of(place_layer(weights, 6, &current, {}, kSearch).slots, 6);
+    const std::vector<std::int32_t> parts = partition_evenly(weights, present, 6, {}, kSearch);
+    for (const ExpertId item : ids<ExpertId>(24)) {
+      EXPECT_EQ(parts[item.offset()], expected[item].value()) << "seed " << seed;
+    }
+  }
+}
+
 TEST(PlaceLayer, PeakDoesNotDependOnTheNamesOfExperts) {
   // Without a current placement the search starts at the identity, which depends on names: the
   // peaks may differ by what the search leaves, never more.

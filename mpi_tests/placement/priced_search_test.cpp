@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 #include "placement/block_instance.hpp"
 #include "placement/brute_force.hpp"
 #include "placement/moving/choose_migrations.hpp"

@@ -1,4 +1,4 @@
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 #include <gtest/gtest.h>
 

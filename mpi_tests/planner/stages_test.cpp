@@ -16,7 +16,6 @@
 #include "base/simd.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "demand/project.hpp"
 #include "demand/reduce.hpp"
 #include "packing/pack_rows.hpp"
 #include "packing/start_layout.hpp"

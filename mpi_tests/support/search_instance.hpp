@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "demand/project.hpp"
+#include "demand/reduce.hpp"
 #include "objective/search_problem.hpp"
 #include "support/random_window.hpp"
 

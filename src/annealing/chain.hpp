@@ -7,7 +7,6 @@
 
 #include "domain/tuning.hpp"
 #include "objective/search_state.hpp"
-#include "random/acceptance.hpp"
 #include "random/stream.hpp"
 
 namespace routepack {

@@ -12,7 +12,7 @@
 #include "annealing/exchange.hpp"
 #include "base/clock.hpp"
 #include "comm/communicator.hpp"
-#include "random/acceptance.hpp"
+#include "random/stream.hpp"
 
 namespace routepack {
 

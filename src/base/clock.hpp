@@ -1,4 +1,4 @@
-// Clocks: how long something takes, and how long this process runs.
+// Clocks: how long something takes, when a wait gives up, how long this process runs.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,32 @@ class Stopwatch {
 
  private:
   std::chrono::steady_clock::time_point start_;
+};
+
+// A point in time after which a wait gives up.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // What the clock cannot count to, infinity included, never comes; below 0 and NaN: has passed.
+  [[nodiscard]] static Deadline after(double seconds) {
+    const Clock::time_point now = Clock::now();
+    const std::chrono::duration<double> left = Clock::time_point::max() - now;
+    if (!(seconds > 0.0)) {
+      return Deadline{now};
+    }
+    // Half of it: near the clock's end a double is coarser than the clock.
+    if (seconds >= left.count() / 2.0) {
+      return Deadline{Clock::time_point::max()};
+    }
+    return Deadline{
+        now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
+  }
+  [[nodiscard]] bool expired() const { return Clock::now() >= at_; }
+  [[nodiscard]] Clock::time_point at() const { return at_; }
+
+ private:
+  explicit Deadline(Clock::time_point at) : at_(at) {}
+  Clock::time_point at_;
 };
 
 // Seconds since the kernel started this process, MPI start-up included, for limits that count from

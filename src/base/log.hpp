@@ -11,7 +11,10 @@
 
 namespace routepack {
 
-void write_unchecked(std::FILE* stream, std::string_view text) noexcept;
+inline void write_unchecked(std::FILE* stream, std::string_view text) noexcept {
+  (void)std::fwrite(text.data(), 1, text.size(), stream);
+  (void)std::fflush(stream);
+}
 
 // Formats and writes to stderr; line breaks are the caller's.
 template <class... Args>

@@ -1,12 +1,14 @@
 #include "demand/reduce.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
+#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
 namespace routepack {
@@ -82,6 +84,130 @@ std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
     pairs.push_back(std::accumulate(experts.begin(), experts.end(), std::int64_t{0}));
   }
   return pairs;
+}
+
+namespace {
+
+// Elements of consecutive samples that the ranks of one node hold.
+struct NodeBlock {
+  int leader = 0;  // rank among the nodes' first ranks
+  std::size_t begin = 0;
+  std::size_t size = 0;
+};
+
+struct Owner {
+  int leader;
+  std::int64_t num_samples;
+};
+
+// Blocks in sample order: neighbouring ranks of one node make one block.
+std::vector<NodeBlock> find_blocks(const std::vector<Owner>& owners, std::size_t sample_size) {
+  std::vector<NodeBlock> blocks;
+  std::size_t begin = 0;
+  for (const Owner& owner : owners) {
+    const std::size_t size = static_cast<std::size_t>(owner.num_samples) * sample_size;
+    if (!blocks.empty() && blocks.back().leader == owner.leader) {
+      blocks.back().size += size;
+    } else {
+      blocks.push_back({owner.leader, begin, size});
+    }
+    begin += size;
+  }
+  return blocks;
+}
+
+// Writes the local samples into this node's array, then exchanges whole nodes' blocks, so that
+// every byte crosses the network once per node. Where a node's ranks have no memory in common, each
+// of them counts as a node.
+template <class T>
+NodeSharedArray<T> gather_on_nodes(
+    const std::vector<std::uint32_t>& mine,
+    std::int64_t num_local,
+    std::size_t sample_size,
+    const Communicator& node,
+    const Communicator& comm
+) {
+  const std::size_t total = static_cast<std::size_t>(all_reduce_sum(num_local, comm)) * sample_size;
+  NodeSharedArray<T> shared =
+      agree_on([&] { return NodeSharedArray<T>(total, node); }, comm);  // one node may lack memory
+  const Communicator sharers = node.split(shared.is_shared() ? 0 : node.mpi_rank());
+  const Communicator leaders = comm.split(sharers.is_root() ? 0 : 1);
+  const int leader = broadcast_value(leaders.mpi_rank(), 0, sharers);
+  const std::vector<Owner> owners = all_gather_value(Owner{leader, num_local}, comm);
+  std::size_t begin = 0;
+  for (std::size_t rank = 0; std::cmp_less(rank, comm.mpi_rank()); ++rank) {
+    begin += static_cast<std::size_t>(owners[rank].num_samples) * sample_size;
+  }
+  std::ranges::transform(
+      mine, shared.span().begin() + static_cast<std::ptrdiff_t>(begin),
+      [](std::uint32_t pairs) { return static_cast<T>(pairs); }
+  );
+  NodeSharedBytes::synchronize(sharers);
+  if (sharers.is_root()) {
+    for (const NodeBlock& block : find_blocks(owners, sample_size)) {
+      broadcast_into(shared.span().subspan(block.begin, block.size), block.leader, leaders);
+    }
+  }
+  NodeSharedBytes::synchronize(sharers);
+  return shared;
+}
+
+}  // namespace
+
+ProjectedDemand::ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint16_t> narrow)
+    : view_(shape), values_(std::move(narrow)) {
+  view_.narrow = std::get<0>(values_).span();
+}
+
+ProjectedDemand::ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint32_t> wide)
+    : view_(shape), values_(std::move(wide)) {
+  view_.wide = std::get<1>(values_).span();
+}
+
+std::vector<std::uint32_t> project_slice(const WindowSlice& slice, const Placement& placement) {
+  const int layers = slice.shape.num_moe_layers();
+  const int experts = slice.shape.num_experts;
+  const auto padded = static_cast<std::size_t>(padded_layer_count(layers));
+  const auto ep = static_cast<std::size_t>(placement.ep);
+  std::vector<std::size_t> target;  // [L, E]: where an expert's pairs go within a sample
+  for (const MoeLayer layer : ids<MoeLayer>(layers)) {
+    for (const ExpertId expert : ids<ExpertId>(experts)) {
+      target.push_back(placement.ep_rank_of(layer, expert).offset() * padded + layer.offset());
+    }
+  }
+  const std::size_t sample_size = ep * padded;
+  std::vector<std::uint32_t> projected(static_cast<std::size_t>(slice.num_local()) * sample_size);
+  std::uint32_t* sample = projected.data();
+  for (std::size_t at = 0; at < slice.demand.size(); at += target.size(), sample += sample_size) {
+    for (std::size_t entry = 0; entry < target.size(); ++entry) {
+      sample[target[entry]] += slice.demand[at + entry];
+    }
+  }
+  return projected;
+}
+
+ProjectedDemand project_demand(
+    const WindowSlice& slice,
+    const Placement& placement,
+    const Communicator& node,
+    const Communicator& comm
+) {
+  const int layers = slice.shape.num_moe_layers();
+  const std::vector<std::uint32_t> mine = project_slice(slice, placement);
+  const std::uint32_t largest =
+      all_reduce_max(mine.empty() ? 0U : *std::ranges::max_element(mine), comm);
+  ProjectedDemandView shape;
+  shape.num_samples = static_cast<int>(slice.shape.num_samples);
+  shape.ep = placement.ep;
+  shape.num_layers = layers;
+  shape.padded_layers = padded_layer_count(layers);
+  const std::size_t sample_size =
+      static_cast<std::size_t>(placement.ep) * static_cast<std::size_t>(shape.padded_layers);
+  if (largest <= std::numeric_limits<std::uint16_t>::max()) {
+    return {
+        shape, gather_on_nodes<std::uint16_t>(mine, slice.num_local(), sample_size, node, comm)};
+  }
+  return {shape, gather_on_nodes<std::uint32_t>(mine, slice.num_local(), sample_size, node, comm)};
 }
 
 }  // namespace routepack

@@ -31,4 +31,44 @@ struct WindowDemand {
   std::int64_t unrouted_tokens = 0;
 };
 
+// Routed pairs of every sample on the EP ranks of a placement: what the search adds and subtracts.
+// The view owns nothing, so pure code needs no MPI; the data is node-shared or a plain vector.
+
+// Element ((sample * ep + ep_rank) * padded_layers + layer). Layers are padded to a multiple of
+// kLayerPadding with zeros, so that a rank's layers fill whole SIMD registers.
+// Exactly one of `narrow` and `wide` holds the data; both are empty where there is none.
+struct ProjectedDemandView {
+  int num_samples = 0;
+  int ep = 1;
+  int num_layers = 0;
+  int padded_layers = 0;
+  std::span<const std::uint16_t> narrow;  // where every element fits 16 bits
+  std::span<const std::uint32_t> wide;    // otherwise
+
+  // Elements of a sample.
+  [[nodiscard]] std::size_t sample_stride() const {
+    return static_cast<std::size_t>(ep) * static_cast<std::size_t>(padded_layers);
+  }
+};
+
+inline constexpr int kLayerPadding = 16;
+
+[[nodiscard]] constexpr int padded_layer_count(int num_layers) {
+  return (num_layers + kLayerPadding - 1) / kLayerPadding * kLayerPadding;
+}
+
+// The same with its own memory, in one process; `narrow` or `wide` stays empty.
+struct OwnedProjectedDemand {
+  int num_samples = 0;
+  int ep = 1;
+  int num_layers = 0;
+  int padded_layers = 0;
+  std::vector<std::uint16_t> narrow;
+  std::vector<std::uint32_t> wide;
+
+  [[nodiscard]] ProjectedDemandView view() const {
+    return {num_samples, ep, num_layers, padded_layers, narrow, wide};
+  }
+};
+
 }  // namespace routepack

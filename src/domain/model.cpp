@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "domain/embedded_presets.hpp"
 
 namespace routepack {
 std::string_view name_of(AttentionKind kind) {

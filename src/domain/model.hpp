@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,5 +100,8 @@ void check_model_of_window(const ModelPreset& preset, const WindowShape& window)
 // Bytes that move with one expert: 3*h*f parameters of 14 B each (2 for the bf16 weight, 4 for the
 // fp32 master weight, 8 for the two moments of Adam). Gradients are dead when experts move.
 [[nodiscard]] std::int64_t bytes_per_expert(const ModelPreset& preset);
+
+// The models of configs/*.cfg by name, ascending: CMake checks the files and writes the values.
+[[nodiscard]] std::span<const ModelPreset> embedded_presets();
 
 }  // namespace routepack

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/simd_lanes.hpp"
+#include "base/simd.hpp"
 
 namespace routepack {
 namespace {

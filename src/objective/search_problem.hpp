@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "domain/cell_rules.hpp"
-#include "domain/projected_demand.hpp"
+#include "domain/demand.hpp"
 #include "routepack/cost.hpp"
 #include "routepack/ids.hpp"
 #include "routepack/topology.hpp"

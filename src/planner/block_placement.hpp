@@ -7,7 +7,7 @@
 
 #include "comm/communicator.hpp"
 #include "domain/tuning.hpp"
-#include "random/acceptance.hpp"
+#include "random/stream.hpp"
 #include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"

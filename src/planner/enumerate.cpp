@@ -5,7 +5,7 @@
 #include <span>
 
 #include "packing/lengths.hpp"
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 namespace routepack {
 namespace {

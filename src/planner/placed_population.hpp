@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "annealing/population.hpp"
-#include "demand/project.hpp"
+#include "demand/reduce.hpp"
 #include "domain/tuning.hpp"
 #include "objective/search_problem.hpp"
 #include "packing/lengths.hpp"

@@ -10,26 +10,22 @@
 namespace routepack {
 namespace {
 
-// Shard of every block: a partition with equal counts, as experts on EP ranks.
+// Shard of every block: a partition with equal counts.
 std::vector<std::vector<BlockId>> partition_blocks(
     const SearchProblem& problem, const SearchState& state
 ) {
-  const int edp = problem.topology.edp();
-  const int num_blocks = problem.num_blocks();
   std::vector<std::int64_t> cost;
-  LayerPlacement current{static_cast<std::size_t>(num_blocks)};
-  for (const BlockId block : ids<BlockId>(num_blocks)) {
+  std::vector<std::int32_t> current;
+  for (const BlockId block : ids<BlockId>(problem.num_blocks())) {
     cost.push_back(state.block_cost(block));
-    const int row = block.value() / edp;
-    current[ExpertId{block.value()}] =
-        SlotId{problem.shard_of(block).value() * problem.num_rows + row};
+    current.push_back(problem.shard_of(block).value());
   }
-  const Stream random{0, Purpose::kPlacement, 0};
-  const LayerResult dealt = place_layer(cost, edp, &current, {}, random);
+  const int edp = problem.topology.edp();
+  const std::vector<std::int32_t> shards =
+      partition_evenly(cost, current, edp, {}, {0, Purpose::kPlacement, 0});
   std::vector<std::vector<BlockId>> blocks_of_shard(static_cast<std::size_t>(edp));
-  for (const BlockId block : ids<BlockId>(num_blocks)) {
-    const int shard = dealt.slots[ExpertId{block.value()}].value() / problem.num_rows;
-    blocks_of_shard[static_cast<std::size_t>(shard)].push_back(block);
+  for (const BlockId block : ids<BlockId>(problem.num_blocks())) {
+    blocks_of_shard[static_cast<std::size_t>(shards[block.offset()])].push_back(block);
   }
   return blocks_of_shard;
 }

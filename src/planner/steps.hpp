@@ -7,7 +7,7 @@
 #include "planner/goal.hpp"
 #include "planner/migration.hpp"
 #include "planner/placed_population.hpp"
-#include "random/acceptance.hpp"
+#include "random/stream.hpp"
 
 namespace routepack {
 

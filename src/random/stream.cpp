@@ -1,5 +1,8 @@
 #include "random/stream.hpp"
 
+#include <Random123/philox.h>
+
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -9,11 +12,9 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wundef"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#include <Random123/philox.h>
 #pragma GCC diagnostic pop
 
 namespace routepack {
-
 double RandomBits::unit(std::size_t n) const {
   const std::uint64_t bits = (std::uint64_t{words_[n]} << 32U) | words_[n + 1];
   return (static_cast<double>(bits >> 11U) + 0.5) * 0x1.0p-53;
@@ -43,6 +44,15 @@ std::vector<std::int32_t> random_permutation(
     std::swap(order[last - 1], order[other]);
   }
   return order;
+}
+
+Acceptance::Table Acceptance::make_table() {
+  Table table{};
+  for (std::size_t level = 0; level < kLevels; ++level) {
+    const double probability = (static_cast<double>(level) + 0.5) / static_cast<double>(kLevels);
+    table[level] = std::llround(-std::log(probability) * 65536.0);
+  }
+  return table;
 }
 
 }  // namespace routepack

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <functional>
 
-#include "base/deadline.hpp"
+#include "base/clock.hpp"
 #include "random/stream.hpp"
 #include "shuffle/transport/fake_ranks.hpp"
 

@@ -9,7 +9,6 @@
 #include "placement/aggregate/bounds.hpp"
 #include "placement/aggregate/descent.hpp"
 #include "placement/aggregate/rank_state.hpp"
-#include "placement/aggregate/relabel.hpp"
 
 namespace routepack {
 namespace {
@@ -132,7 +131,7 @@ RankState find_lowest_peak(
     std::span<const std::int64_t> demand,
     const RankState& incumbent,
     std::int64_t goal,
-    const PlaceEffort& effort,
+    const Tuning::Aggregate& tuning,
     const Stream& stream
 ) {
   RankState best = incumbent;
@@ -143,7 +142,7 @@ RankState find_lowest_peak(
       best = std::move(state);
     }
   }
-  search_in_place(best, goal, effort.tuning.search_iterations, stream, kLowestPeak);
+  search_in_place(best, goal, tuning.search_iterations, stream, kLowestPeak);
   return best;
 }
 
@@ -154,6 +153,52 @@ RankOfExpert settle(
   RankState settled{demand, relabel_ranks(state.rank_of_experts(), home, state.ep()), state.ep()};
   return_home_in_place(settled, home, settled.peak());
   return settled.rank_of_experts();
+}
+
+// Equal numbers of experts on every rank.
+struct Balanced {
+  RankOfExpert rank_of;
+  std::int64_t peak = 0;
+  std::int64_t lower_bound = 0;
+};
+
+// The lowest peak found from `home` and from scratch; where `home` is to be kept near, with few
+// experts away from it.
+Balanced balance_ranks(
+    std::span<const std::int64_t> demand,
+    int ep,
+    const RankOfExpert& home,
+    bool keep_near,
+    const Tuning::Aggregate& tuning,
+    const Stream& stream
+) {
+  const std::int64_t bound = peak_lower_bound(demand, ep);
+  RankState incumbent{demand, home, ep};
+  if (incumbent.peak() <= bound) {
+    return {home, incumbent.peak(), bound};
+  }
+  descend_in_place(incumbent, bound);
+  RankOfExpert chosen;
+  if (incumbent.peak() <= bound) {
+    chosen = settle(demand, incumbent, home);
+  } else {
+    const RankState best = find_lowest_peak(demand, incumbent, bound, tuning, stream);
+    chosen = settle(demand, best, home);
+    if (keep_near) {
+      // The current placement, changed just enough for the same peak, may move less.
+      RankState near{demand, home, ep};
+      descend_in_place(near, best.peak());
+      search_in_place(near, best.peak(), tuning.search_iterations, stream, kFewestMoves);
+      RankOfExpert other = settle(demand, near, home);
+      if (near.peak() <= best.peak() && count_moved(home, other) <= count_moved(home, chosen)) {
+        chosen = std::move(other);
+      }
+    }
+  }
+  const std::int64_t peak = RankState{demand, chosen, ep}.peak();
+  return {
+      std::move(chosen), peak,
+      peak > bound ? raise_peak_bound(demand, ep, bound, tuning.refutation_steps) : bound};
 }
 
 }  // namespace
@@ -169,34 +214,28 @@ LayerResult place_layer(
       current != nullptr
           ? *current
           : identity_placement(1, static_cast<int>(demand.size()), ep).layers[MoeLayer{0}];
-  const RankOfExpert home = ranks_of(start, ep);
-  const std::int64_t bound = peak_lower_bound(demand, ep);
-  RankState incumbent{demand, home, ep};
-  if (incumbent.peak() <= bound) {
-    return {start, incumbent.peak(), bound};
+  const Balanced found =
+      balance_ranks(demand, ep, ranks_of(start, ep), current != nullptr, effort.tuning, stream);
+  return {assign_slots(found.rank_of, start, ep), found.peak, found.lower_bound};
+}
+
+std::vector<std::int32_t> partition_evenly(
+    std::span<const std::int64_t> weights,
+    std::span<const std::int32_t> current,
+    int num_parts,
+    const Tuning::Aggregate& tuning,
+    const Stream& stream
+) {
+  RankOfExpert part_of{weights.size()};  // an item is an expert, a part is a rank
+  for (const ExpertId item : ids<ExpertId>(weights.size())) {
+    part_of[item] = EpRank{current[item.offset()]};
   }
-  descend_in_place(incumbent, bound);
-  RankOfExpert chosen;
-  if (incumbent.peak() <= bound) {
-    chosen = settle(demand, incumbent, home);
-  } else {
-    const RankState best = find_lowest_peak(demand, incumbent, bound, effort, stream);
-    chosen = settle(demand, best, home);
-    if (current != nullptr) {
-      // The current placement, changed just enough for the same peak, may move less.
-      RankState near{demand, home, ep};
-      descend_in_place(near, best.peak());
-      search_in_place(near, best.peak(), effort.tuning.search_iterations, stream, kFewestMoves);
-      RankOfExpert other = settle(demand, near, home);
-      if (near.peak() <= best.peak() && count_moved(home, other) <= count_moved(home, chosen)) {
-        chosen = std::move(other);
-      }
-    }
+  const Balanced found = balance_ranks(weights, num_parts, part_of, true, tuning, stream);
+  std::vector<std::int32_t> parts;
+  for (const EpRank part : found.rank_of) {
+    parts.push_back(part.value());
   }
-  const std::int64_t peak = RankState{demand, chosen, ep}.peak();
-  return {
-      assign_slots(chosen, start, ep), peak,
-      peak > bound ? raise_peak_bound(demand, ep, bound, effort.tuning.refutation_steps) : bound};
+  return parts;
 }
 
 }  // namespace routepack

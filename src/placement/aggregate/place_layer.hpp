@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "domain/tuning.hpp"
 #include "placement/aggregate/rank_state.hpp"
@@ -43,6 +44,17 @@ struct LayerResult {
     int ep,
     const LayerPlacement* current,
     const PlaceEffort& effort,
+    const Stream& stream
+);
+
+// The same for any weights, say of blocks over EDP shards: as many items in every part, the
+// heaviest part as light as found. `current` [n] is the part of each item, as many of each; it
+// stays where it meets the bound, and otherwise few items leave their part.
+[[nodiscard]] std::vector<std::int32_t> partition_evenly(
+    std::span<const std::int64_t> weights,
+    std::span<const std::int32_t> current,
+    int num_parts,
+    const Tuning::Aggregate& tuning,
     const Stream& stream
 );
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 namespace routepack {
 PeakTree::PeakTree(const BlockState& state, const BlockKernels& kernels)

@@ -9,7 +9,6 @@
 #include "domain/tuning.hpp"
 #include "placement/blocks/block_kernels.hpp"
 #include "placement/blocks/block_state.hpp"
-#include "random/acceptance.hpp"
 #include "random/stream.hpp"
 
 namespace routepack {

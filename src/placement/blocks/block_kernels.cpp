@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/simd_lanes.hpp"
+#include "base/simd.hpp"
 
 namespace routepack {
 namespace {

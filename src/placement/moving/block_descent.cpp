@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 namespace routepack {
 BlockDescent::BlockDescent(

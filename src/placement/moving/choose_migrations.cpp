@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "placement/aggregate/relabel.hpp"
+#include "placement/aggregate/rank_state.hpp"
 
 namespace routepack {
 namespace {

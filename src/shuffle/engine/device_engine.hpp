@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/deadline.hpp"
+#include "base/clock.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 #include "shuffle/engine/device_api.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/deadline.hpp"
+#include "base/clock.hpp"
 #include "routepack/weights.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 

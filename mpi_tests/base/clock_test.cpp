@@ -1,4 +1,4 @@
-#include "base/deadline.hpp"
+#include "base/clock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/simd_lanes.hpp"
+#include "base/simd.hpp"
 
 #include <gtest/gtest.h>
 
