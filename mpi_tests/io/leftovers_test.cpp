@@ -12,9 +12,9 @@
 
 #include "io/atomic_file.hpp"
 #include "io/leftovers.hpp"
-#include "io/synth/staged_window.hpp"
 #include "io/window_names.hpp"
 #include "support/temp_folder.hpp"
+#include "synth/staged_window.hpp"
 
 namespace routepack {
 namespace {

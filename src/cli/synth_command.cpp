@@ -8,8 +8,8 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "cli/synth_run.hpp"
 #include "comm/agreement.hpp"
+#include "synth/synth_run.hpp"
 
 namespace routepack::cli {
 namespace {

@@ -1,14 +1,14 @@
-#include "cli/synth_run.hpp"
+#include "synth/synth_run.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "io/synth/staged_window.hpp"
-#include "io/synth/window_files.hpp"
+#include "synth/staged_window.hpp"
+#include "synth/window_files.hpp"
 
-namespace routepack::cli {
+namespace routepack {
 namespace {
 
 SynthSummary summarize(const SynthOptions& options, const std::vector<SampleTokens>& lengths) {
@@ -94,4 +94,4 @@ SynthSummary run_synth(
   return summarize(options, lengths);
 }
 
-}  // namespace routepack::cli
+}  // namespace routepack

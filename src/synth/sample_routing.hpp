@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "io/synth/draws.hpp"
-#include "io/synth/lengths.hpp"
-#include "io/synth/routing_model.hpp"
+#include "synth/draws.hpp"
+#include "synth/lengths.hpp"
+#include "synth/routing_model.hpp"
 
 namespace routepack {
 

@@ -1,4 +1,4 @@
-#include "io/synth/apportion.hpp"
+#include "synth/apportion.hpp"
 
 #include <gmock/gmock.h>
 

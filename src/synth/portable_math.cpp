@@ -1,4 +1,4 @@
-#include "io/synth/portable_math.hpp"
+#include "synth/portable_math.hpp"
 
 #include <cmath>
 

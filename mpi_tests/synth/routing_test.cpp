@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 
-#include "io/synth/sample_routing.hpp"
 #include "routepack/error.hpp"
+#include "synth/sample_routing.hpp"
 
 namespace routepack {
 namespace {

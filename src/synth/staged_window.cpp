@@ -1,4 +1,4 @@
-#include "io/synth/staged_window.hpp"
+#include "synth/staged_window.hpp"
 
 #include <filesystem>
 #include <system_error>

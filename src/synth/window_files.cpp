@@ -1,4 +1,4 @@
-#include "io/synth/window_files.hpp"
+#include "synth/window_files.hpp"
 
 #include <algorithm>
 #include <limits>

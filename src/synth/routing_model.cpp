@@ -1,11 +1,11 @@
-#include "io/synth/routing_model.hpp"
+#include "synth/routing_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "io/synth/apportion.hpp"
-#include "io/synth/draws.hpp"
-#include "io/synth/portable_math.hpp"
+#include "synth/apportion.hpp"
+#include "synth/draws.hpp"
+#include "synth/portable_math.hpp"
 
 namespace routepack {
 namespace {

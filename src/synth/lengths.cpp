@@ -1,10 +1,10 @@
-#include "io/synth/lengths.hpp"
+#include "synth/lengths.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "io/synth/draws.hpp"
-#include "io/synth/portable_math.hpp"
+#include "synth/draws.hpp"
+#include "synth/portable_math.hpp"
 
 namespace routepack {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/synth/options.hpp"
+#include "synth/options.hpp"
 
 #include <fmt/ranges.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "io/synth/options.hpp"
+#include "synth/options.hpp"
 
-namespace routepack::cli {
+namespace routepack {
 
 struct SynthRequest {
   SynthOptions window;
@@ -34,4 +34,4 @@ using SynthProgress = std::function<void(double)>;
     const SynthRequest& request, const SynthProgress& progress, const Communicator& comm
 );
 
-}  // namespace routepack::cli
+}  // namespace routepack

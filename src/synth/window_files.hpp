@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "io/synth/lengths.hpp"
-#include "io/synth/npy_slices.hpp"
-#include "io/synth/options.hpp"
-#include "io/synth/sample_routing.hpp"
+#include "synth/lengths.hpp"
+#include "synth/npy_slices.hpp"
+#include "synth/options.hpp"
+#include "synth/sample_routing.hpp"
 
 namespace routepack {
 

@@ -1,4 +1,4 @@
-#include "cli/synth_run.hpp"
+#include "synth/synth_run.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -8,12 +8,11 @@
 #include <iterator>
 
 #include "base/digest.hpp"
-#include "cli/command.hpp"
 #include "comm/collectives.hpp"
 #include "io/window_reader.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack::cli {
+namespace routepack {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,18 +96,6 @@ TEST_F(SynthRun, CountsAreTheSameBytesAtAnyRankCount) {
   EXPECT_EQ(to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
 }
 
-// The same window through the command line: what is not given takes the defaults of SynthOptions.
-TEST_F(SynthRun, CommandMakesTheSameWindow) {
-  const Command command = synth_command();
-  const OptionValues values = parse_options(
-      command.spec,
-      {"--preset", "ling-3.0-tiny", "--samples", "15", "--rollouts", "5", "--length-median", "60",
-       "--prompt-median", "20", "--length-max", "400", "--out", request_.out}
-  );
-  command.run(values, comm_);
-  EXPECT_EQ(to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
-}
-
 TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
   request_.window.form = WindowForm::kRoutes;
   request_.window.all_layers = true;
@@ -184,4 +171,4 @@ TEST_F(SynthRun, ReportsProgressUpToTheEnd) {
 }
 
 }  // namespace
-}  // namespace routepack::cli
+}  // namespace routepack

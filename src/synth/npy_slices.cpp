@@ -1,4 +1,4 @@
-#include "io/synth/npy_slices.hpp"
+#include "synth/npy_slices.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "io/synth/options.hpp"
+#include "synth/options.hpp"
 
 namespace routepack {
 
