@@ -9,9 +9,9 @@
 #include "comm/agreement.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
-#include "io/atomic_file.hpp"
 #include "io/npy.hpp"
-#include "io/window_names.hpp"
+#include "io/output_file.hpp"
+#include "io/window_reader.hpp"
 
 namespace routepack::cli {
 namespace {

@@ -1,6 +1,4 @@
 // routepack place DEMAND.npy --ep R: expert placement alone, on aggregate demand.
-#include "cli/place_command.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -13,10 +11,10 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "comm/inputs.hpp"
-#include "io/atomic_file.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
-#include "io/placement_reader.hpp"
+#include "io/output_file.hpp"
+#include "io/plan_file.hpp"
 #include "placement/gather.hpp"
 #include "planner/agree_inputs.hpp"
 #include "planner/effort.hpp"
@@ -64,6 +62,21 @@ void agree_on_problem(const PlacementProblem& problem, const Communicator& comm)
   if (problem.current != nullptr) {
     agree_on_inputs({evidence_of(*problem.current, "the current placement")}, comm);
   }
+}
+
+// {"placement": [[slot of expert] …], "peak": […], "lower_bound": […], "moved_experts": n}, a layer
+// of the placement a line.
+std::string placement_text(const PlacementResult& result) {
+  std::string layers;
+  for (const std::string& layer : layer_texts(result.placement, ", ")) {
+    layers += fmt::format("{}\n  {}", layers.empty() ? "" : ",", layer);
+  }
+  return fmt::format(
+      "{{\"placement\": [{}\n ],\n \"peak\": [{}],\n \"lower_bound\": [{}],\n "
+      "\"moved_experts\": {}}}\n",
+      layers, fmt::join(result.peak, ", "), fmt::join(result.lower_bound, ", "),
+      result.moved_experts
+  );
 }
 
 void write_text(const std::string& path, const std::string& text) {
@@ -122,24 +135,6 @@ void run_place(const OptionValues& values, const Communicator& comm) {
 }
 
 }  // namespace
-
-std::string placement_text(const PlacementResult& result) {
-  std::string text = "{\"placement\": [";
-  const char* separator = "\n";
-  for (const LayerPlacement& layer : result.placement.layers) {
-    std::vector<std::int32_t> slots;
-    for (const SlotId slot : layer) {
-      slots.push_back(slot.value());
-    }
-    text += fmt::format("{}  [{}]", separator, fmt::join(slots, ", "));
-    separator = ",\n";
-  }
-  return text + fmt::format(
-                    "\n ],\n \"peak\": [{}],\n \"lower_bound\": [{}],\n \"moved_experts\": {}}}\n",
-                    fmt::join(result.peak, ", "), fmt::join(result.lower_bound, ", "),
-                    result.moved_experts
-                );
-}
 
 Command place_command() {
   return {

@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "cli/command.hpp"
 #include "cli/constraint_options.hpp"
-#include "io/placement_reader.hpp"
+#include "io/plan_file.hpp"
 
 namespace routepack::cli {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "comm/agreement.hpp"
 #include "comm/inputs.hpp"
-#include "io/file_sample.hpp"
 #include "io/input_file.hpp"
 
 namespace routepack {

@@ -5,7 +5,6 @@
 
 #include "synth/apportion.hpp"
 #include "synth/draws.hpp"
-#include "synth/portable_math.hpp"
 
 namespace routepack {
 namespace {

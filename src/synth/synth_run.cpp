@@ -5,7 +5,6 @@
 
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "synth/staged_window.hpp"
 #include "synth/window_files.hpp"
 
 namespace routepack {

@@ -1,15 +1,63 @@
 #include "synth/window_files.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <system_error>
+#include <utility>
 
+#include "base/check.hpp"
 #include "base/checked.hpp"
-#include "io/atomic_file.hpp"
+#include "io/output_file.hpp"
+#include "io/window_reader.hpp"
 
 namespace routepack {
 namespace {
+
+namespace fs = std::filesystem;
+
+void check_target(const fs::path& path, bool force) {
+  if (!fs::exists(fs::symlink_status(path))) {
+    const fs::path parent = fs::absolute(path).parent_path();
+    RP_CHECK(
+        fs::is_directory(parent), ErrorCode::kUsage, "{} cannot be made: {} is no folder",
+        path.string(), parent.string()
+    );
+    return;
+  }
+  RP_CHECK(fs::is_directory(path), ErrorCode::kUsage, "{} exists and is no folder", path.string());
+  RP_CHECK(
+      force || fs::is_empty(path) || fs::exists(path / "window.json"), ErrorCode::kUsage,
+      "{} holds files but no window; --force writes into it", path.string()
+  );
+}
+
+[[noreturn]] void fail_io(const std::string& path, const char* verb) {
+  fail(ErrorCode::kFileMalformed, "cannot {} {}: {}", verb, path, std::strerror(errno));
+}
+
+void write_at(
+    int fd, const std::string& path, std::span<const std::byte> bytes, std::int64_t offset
+) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      fail_io(path, "write");
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
+  }
+}
 
 std::vector<std::int64_t> row_offsets_of(
     const SynthOptions& options, const std::vector<SampleTokens>& lengths
@@ -64,6 +112,109 @@ std::string window_json(const SynthOptions& options) {
 }
 
 }  // namespace
+
+StagedWindow::StagedWindow(const std::string& path, bool force) {
+  try {
+    // Links resolved: the temporary folder has to be beside the folder that a link leads to.
+    fs::path clean = fs::weakly_canonical(fs::absolute(path));
+    if (!clean.has_filename()) {
+      clean = clean.parent_path();  // a slash at the end
+    }
+    check_target(clean, force);
+    path_ = clean.string();
+    const std::string temporary = temporary_path(folder_of(path_), "partial");
+    leftover_.emplace(LeftoverKind::kWindow, temporary);
+    RP_CHECK(
+        fs::create_directory(temporary), ErrorCode::kUsage, "{} cannot be made: {} exists", path,
+        temporary
+    );
+    temporary_ = temporary;
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorCode::kUsage, "{} cannot be made: {}", path, error.code().message());
+  }
+}
+
+StagedWindow::~StagedWindow() {
+  std::error_code ignored;
+  if (!temporary_.empty()) {
+    fs::remove_all(temporary_, ignored);
+  }
+}
+
+void StagedWindow::commit() {
+  const SignalPause whole;  // an older window that is half replaced would be lost, and the new one
+  try {
+    if (!fs::exists(path_) || fs::is_empty(path_)) {
+      fs::rename(temporary_, path_);
+      temporary_.clear();
+      return;
+    }
+    for (const char* file : kWindowFiles) {
+      fs::remove(fs::path(path_) / file);
+    }
+    for (std::size_t file = kWindowFiles.size(); file > 0; --file) {
+      const fs::path staged = fs::path(temporary_) / kWindowFiles[file - 1];
+      if (fs::exists(staged)) {
+        fs::rename(staged, fs::path(path_) / kWindowFiles[file - 1]);
+      }
+    }
+    fs::remove(temporary_);
+    temporary_.clear();
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorCode::kFileMalformed, "cannot write {}: {}", path_, error.code().message());
+  }
+}
+
+void create_npy(const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape) {
+  const std::string header = make_npy_header(dtype, shape);
+  std::int64_t bytes = bytes_of(dtype);
+  for (const std::int64_t extent : shape) {
+    bytes = checked_multiply(bytes, extent, "array shape");
+  }
+  bytes = checked_add(bytes, static_cast<std::int64_t>(header.size()), "array shape");
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    fail_io(path, "create");
+  }
+  int code = ftruncate(fd, bytes);
+  if (code == 0) {
+    const ssize_t written = pwrite(fd, header.data(), header.size(), 0);
+    code = std::cmp_equal(written, header.size()) ? 0 : -1;
+  }
+  if (close(fd) != 0 || code != 0) {
+    fail_io(path, "write");
+  }
+}
+
+NpySliceWriter::NpySliceWriter(
+    const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape
+)
+    : path_(path),
+      element_bytes_(bytes_of(dtype)),
+      header_bytes_(static_cast<std::int64_t>(make_npy_header(dtype, shape).size())),
+      fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+  if (fd_ < 0) {
+    fail_io(path_, "open");
+  }
+}
+
+NpySliceWriter::~NpySliceWriter() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+void NpySliceWriter::write(std::int64_t first, std::span<const std::byte> elements) {
+  write_at(fd_, path_, elements, header_bytes_ + first * element_bytes_);
+}
+
+void NpySliceWriter::close() {
+  const int synced = fsync(fd_);
+  const int closed = ::close(std::exchange(fd_, -1));
+  if (synced != 0 || closed != 0) {
+    fail_io(path_, "write");
+  }
+}
 
 std::int64_t RoutingArray::bytes() const {
   std::int64_t product = bytes_of(dtype);

@@ -13,6 +13,14 @@
 
 namespace routepack {
 
+// FOLDER/.routepack-HOST-PID-RANDOM.KIND, for a file system that several hosts and containers may
+// write to: what kill -9 leaves behind says whose it was. The caller still creates it exclusively.
+// The name's length (at most 120 bytes) does not depend on what it will be renamed to.
+[[nodiscard]] std::string temporary_path(const std::string& folder, std::string_view kind);
+
+// The folder that a path lies in, "." where it has none.
+[[nodiscard]] std::string folder_of(const std::string& path);
+
 class AtomicFile {
  public:
   // Throws USAGE, naming the path, where its folder is missing or cannot be written to, or where

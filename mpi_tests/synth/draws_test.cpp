@@ -1,4 +1,4 @@
-#include "synth/portable_math.hpp"
+#include "synth/draws.hpp"
 
 #include <gtest/gtest.h>
 

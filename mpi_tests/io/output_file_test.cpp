@@ -8,8 +8,7 @@
 
 #include <array>
 
-#include "io/atomic_file.hpp"
-#include "io/window_names.hpp"
+#include "io/output_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
@@ -264,31 +263,6 @@ TEST(CheckOutputPath, SparesTheInputsHoweverTheyAreSpelled) {
   check_output_path(folder.file("other"), {folder.file("input"), folder.file("missing")});
   check_output_path(folder.file("missing"), {folder.file("input"), folder.file("missing")});
   EXPECT_EQ(read_file(folder.file("input")), "precious");
-}
-
-TEST(WindowInputs, AreTheFilesThatItsFormHas) {
-  const TempFolder folder;
-  const auto of = [&](const std::string& json) {
-    write_file(folder.file("window.json"), json);
-    return window_inputs(folder.path());
-  };
-  const auto paths = [&](std::vector<std::string> names) {
-    for (std::string& name : names) {
-      name = folder.file(name);
-    }
-    return names;
-  };
-  EXPECT_EQ(window_inputs(folder.file("none")).size(), 2U);
-  EXPECT_EQ(of("{"), paths({"window.json", "lengths.npy"}));
-  EXPECT_EQ(of(R"({"ep_demand": "none"})"), paths({"window.json", "lengths.npy"}));
-  EXPECT_EQ(
-      of(R"({"ep_demand": "counts", "groups": "g.npy"})"),
-      paths({"window.json", "lengths.npy", "g.npy", "demand.npy"})
-  );
-  EXPECT_EQ(
-      of(R"({"ep_demand": "routes"})"),
-      paths({"window.json", "lengths.npy", "row_offsets.npy", "routed_experts.npy"})
-  );
 }
 
 }  // namespace

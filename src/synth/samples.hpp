@@ -1,4 +1,5 @@
-// Draws the routing of single samples: counts per expert, or the experts of every token.
+// Draws single samples: their lengths, correlated within a prompt, and their routing, as counts per
+// expert or as the experts of every token.
 #pragma once
 
 #include <array>
@@ -6,10 +7,19 @@
 #include <vector>
 
 #include "synth/draws.hpp"
-#include "synth/lengths.hpp"
 #include "synth/routing_model.hpp"
 
 namespace routepack {
+
+// Tokens of one sample, both at least 1. All rollouts of a prompt have the same prompt tokens.
+struct SampleTokens {
+  std::int64_t prompt = 0;
+  std::int64_t response = 0;
+  [[nodiscard]] std::int64_t total() const { return prompt + response; }
+};
+
+// [N], every total at most length_max. Cheap: every MPI rank computes all of them.
+[[nodiscard]] std::vector<SampleTokens> draw_lengths(const SynthOptions& options);
 
 class SampleRouting {
  public:

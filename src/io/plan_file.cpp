@@ -1,10 +1,14 @@
-#include "io/plan_writer.hpp"
+#include "io/plan_file.hpp"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "base/check.hpp"
-#include "io/atomic_file.hpp"
+#include "io/json_fields.hpp"
+#include "io/output_file.hpp"
 
 namespace routepack {
 namespace {
@@ -177,18 +181,6 @@ std::string lines_of(const std::vector<std::string>& elements) {
   return elements.empty() ? "[]" : fmt::format("[\n    {}\n  ]", fmt::join(elements, ",\n    "));
 }
 
-std::string placement_text(const Placement& placement) {
-  std::vector<std::string> layers;
-  for (const LayerPlacement& layer : placement.layers) {
-    std::vector<int> slots;
-    for (const SlotId slot : layer) {
-      slots.push_back(slot.value());
-    }
-    layers.push_back(fmt::format("[{}]", fmt::join(slots, ",")));
-  }
-  return lines_of(layers);
-}
-
 std::string cells_text(const CellLayout& layout) {
   const IndexVector<CellId, std::vector<SampleId>> samples = samples_by_cell(layout);
   std::vector<std::string> rows;
@@ -208,6 +200,18 @@ std::string cells_text(const CellLayout& layout) {
 
 }  // namespace
 
+std::vector<std::string> layer_texts(const Placement& placement, std::string_view comma) {
+  std::vector<std::string> layers;
+  for (const LayerPlacement& layer : placement.layers) {
+    std::vector<SlotId::Value> slots;
+    for (const SlotId slot : layer) {
+      slots.push_back(slot.value());
+    }
+    layers.push_back(fmt::format("[{}]", fmt::join(slots, comma)));
+  }
+  return layers;
+}
+
 std::string plan_text(const Plan& plan) {
   std::string text = "{\n";
   const auto add = [&text](const char* key, const std::string& value) {
@@ -224,7 +228,7 @@ std::string plan_text(const Plan& plan) {
   add("oversized", compact(oversized_json(plan.oversized)));
   add("search", compact(search_json(plan)));
   add("rows", compact(rows_json(plan.rows)));
-  add("placement", placement_text(plan.placement));
+  add("placement", lines_of(layer_texts(plan.placement, ",")));
   add("cells", cells_text(plan.layout));
   add("cost", compact(cost_json(plan.cost)));
   add("objective", compact(score_json(plan.objective)));
@@ -244,6 +248,144 @@ void write_plan(const std::string& path, const Plan& plan) {
   AtomicFile file(path);
   file.write(plan_text(plan));
   file.commit();
+}
+
+Placement read_placement(const std::string& path, int ep) {
+  constexpr std::int64_t kMaxSlot = (1 << 16) - 1;
+  constexpr std::int64_t kMaxEp = 1 << 20;
+  const JsonFields fields = JsonFields::read(path);
+  if (fields.has("topology")) {
+    const std::int64_t plan_ep = fields.object("topology").integer("ep", 1, kMaxEp);
+    RP_CHECK(
+        plan_ep == ep, ErrorCode::kUsage, "{} is a plan for ep = {}, here ep is {}", path, plan_ep,
+        ep
+    );
+  }
+  Placement placement;
+  placement.ep = ep;
+  for (const std::vector<std::int64_t>& slots : fields.integer_lists("placement", 0, kMaxSlot)) {
+    LayerPlacement layer;
+    for (const std::int64_t slot : slots) {
+      layer.push_back(SlotId{static_cast<SlotId::Value>(slot)});
+    }
+    placement.layers.push_back(std::move(layer));
+  }
+  const auto num_layers = static_cast<int>(placement.layers.size());
+  placement.num_experts =
+      num_layers > 0 ? static_cast<int>(placement.layers[MoeLayer{0}].size()) : 0;
+  RP_CHECK(
+      placement.num_experts % ep == 0, ErrorCode::kExpertsNotDivisible,
+      "{}: {} experts do not divide over ep = {} ranks", path, placement.num_experts, ep
+  );
+  try {
+    validate_placement(placement, num_layers, placement.num_experts);
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", path, error.what());
+  }
+  return placement;
+}
+
+namespace {
+
+constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxSize = 1 << 20;
+
+Topology read_topology(const JsonFields& fields) {
+  const auto size = [&](const char* key) {
+    return static_cast<int>(fields.integer(key, 1, kMaxSize));
+  };
+  return {
+      .dp = size("dp"),
+      .ep = size("ep"),
+      .tp = size("tp"),
+      .cp = size("cp"),
+      .pp = size("pp"),
+      .etp = size("etp")};
+}
+
+using Cells = std::vector<std::vector<std::vector<std::int64_t>>>;  // [row][slot], samples
+
+std::int64_t num_named(const Cells& rows) {
+  std::int64_t count = 0;
+  for (const auto& cells : rows) {
+    for (const auto& samples : cells) {
+      count += static_cast<std::int64_t>(samples.size());
+    }
+  }
+  return count;
+}
+
+// The lowest sample that no cell names.
+std::int64_t first_missing(const Cells& rows) {
+  std::set<std::int64_t> named;
+  for (const auto& cells : rows) {
+    for (const auto& samples : cells) {
+      named.insert(samples.begin(), samples.end());
+    }
+  }
+  std::int64_t missing = 0;
+  while (named.contains(missing)) {
+    ++missing;
+  }
+  return missing;
+}
+
+CellLayout read_cells(
+    const JsonFields& fields, std::int64_t num_samples, int dp, const std::string& path
+) {
+  const Cells rows = fields.integer_tables("cells", 0, num_samples - 1);
+  // Before anything of the size that 'window' only claims. As none may be named twice, enough of
+  // them are all of them.
+  RP_CHECK(
+      num_named(rows) >= num_samples, ErrorCode::kFileMalformed,
+      "{}: sample {} of {} is in none of the 'cells'", path, first_missing(rows), num_samples
+  );
+  CellLayout layout;
+  layout.num_rows = static_cast<int>(rows.size());
+  layout.dp = dp;
+  const CellId nowhere{-1};
+  layout.cell_of_sample =
+      IndexVector<SampleId, CellId>{static_cast<std::size_t>(num_samples), nowhere};
+  for (const RowId row : ids<RowId>(layout.num_rows)) {
+    const auto& cells = rows[row.offset()];
+    RP_CHECK(
+        std::cmp_equal(cells.size(), dp), ErrorCode::kFileMalformed,
+        "{}: row {} of 'cells' has {} cells, 'dp' is {}", path, row.value(), cells.size(), dp
+    );
+    for (const DpSlot slot : ids<DpSlot>(dp)) {
+      for (const std::int64_t sample : cells[slot.offset()]) {
+        CellId& cell = layout.cell_of_sample[SampleId{static_cast<SampleId::Value>(sample)}];
+        RP_CHECK(
+            cell == nowhere, ErrorCode::kFileMalformed, "{}: 'cells' names sample {} twice", path,
+            sample
+        );
+        cell = layout.cell(row, slot);
+      }
+    }
+  }
+  return layout;
+}
+
+}  // namespace
+
+PlanFile read_plan(const std::string& path) {
+  const JsonFields fields = JsonFields::read(path);
+  const std::string format = fields.text("format");
+  RP_CHECK(
+      format == "routepack-plan/1", ErrorCode::kFileMalformed,
+      "{}: 'format' is '{}', expected 'routepack-plan/1'", path, format
+  );
+  PlanFile plan;
+  plan.topology = read_topology(fields.object("topology"));
+  plan.capacity_tokens =
+      fields.integer("capacity_tokens", 1, std::numeric_limits<std::int64_t>::max());
+  plan.row_multiple = static_cast<int>(fields.integer("row_multiple", 1, kMaxSize));
+  plan.pad_multiple = fields.integer("pad_multiple", 1, kMaxInt);
+  plan.placement = read_placement(path, plan.topology.ep);
+  const std::int64_t num_samples = fields.object("window").integer("samples", 0, kMaxInt - 1);
+  plan.layout = read_cells(fields, num_samples, plan.topology.dp, path);
+  plan.digest = fields.text("digest");
+  return plan;
 }
 
 }  // namespace routepack

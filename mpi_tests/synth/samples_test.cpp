@@ -9,7 +9,7 @@
 #include <set>
 
 #include "routepack/error.hpp"
-#include "synth/sample_routing.hpp"
+#include "synth/samples.hpp"
 
 namespace routepack {
 namespace {

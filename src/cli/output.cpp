@@ -1,6 +1,4 @@
-#include "cli/plan_table.hpp"
-
-#include <fmt/format.h>
+#include "cli/output.hpp"
 
 namespace routepack::cli {
 namespace {
