@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
+#include "cli/option_parser.hpp"
 #include "comm/collectives.hpp"
 #include "domain/model_preset.hpp"
 #include "support/temp_folder.hpp"
@@ -33,13 +34,13 @@ TEST(SynthCommand, MakesTheWindowOfItsOptions) {
   request.window.length_max = 400;
   request.out = (folder / "library").string();
   static_cast<void>(run_synth(request, {}, comm));
-  const Command command = synth_command();
-  const OptionValues values = parse_options(
-      command.spec,
+  Command command = synth_command();
+  parse_options(
+      command.options,
       {"--preset", "ling-3.0-tiny", "--samples", "15", "--rollouts", "5", "--length-median", "60",
        "--prompt-median", "20", "--length-max", "400", "--out", (folder / "command").string()}
   );
-  command.run(values, comm);
+  command.run(comm);
   for (const char* file : {"demand.npy", "lengths.npy", "groups.npy"}) {
     EXPECT_EQ(
         testing::read_file((folder / "command" / file).string()),

@@ -16,6 +16,25 @@
 namespace routepack::cli {
 namespace {
 
+struct DemandRequest {
+  CommonOptions common;
+  std::string window;  // the folder
+  std::string out;     // .npy
+};
+
+OptionTable demand_options(DemandRequest& request) {
+  OptionTable table(
+      "demand", "Counts the routed (token, expert) pairs of every MoE layer and expert.",
+      request.common
+  );
+  table.positional("WINDOW", request.window);
+  table.text(
+      "out,o", "FILE", request.out, "the int64 array [MoE layers, experts] to write (.npy)",
+      {.required = true, .across_ranks = AcrossRanks::kOutput}
+  );
+  return table;
+}
+
 void write_demand(const std::string& path, const WindowDemand& window, const WindowShape& shape) {
   std::vector<std::int64_t> flat;
   for (const ExpertDemand& layer : window.demand) {
@@ -24,19 +43,18 @@ void write_demand(const std::string& path, const WindowDemand& window, const Win
   write_npy(path, std::span<const std::int64_t>(flat), {shape.num_moe_layers(), shape.num_experts});
 }
 
-void run_demand(const OptionValues& values, const Communicator& comm) {
-  const std::string& out = values.text("out");
+void run_demand(const DemandRequest& request, const Communicator& comm) {
   agree_on(
       [&] {
         if (comm.is_root()) {
-          check_output_path(out, window_inputs(values.positional()));
+          check_output_path(request.out, window_inputs(request.window));
         }
       },
       comm
   );
-  const WindowSlice slice = load_window(values.positional(), comm);
+  const WindowSlice slice = load_window(request.window, comm);
   const WindowDemand window = reduce_demand(slice, comm);
-  agree_on([&] { comm.is_root() ? write_demand(out, window, slice.shape) : void(); }, comm);
+  agree_on([&] { comm.is_root() ? write_demand(request.out, window, slice.shape) : void(); }, comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": {}, "
@@ -49,18 +67,6 @@ void run_demand(const OptionValues& values, const Communicator& comm) {
 
 }  // namespace
 
-Command demand_command() {
-  return {
-      {.name = "demand",
-       .positional = "WINDOW",
-       .summary = "Counts the routed (token, expert) pairs of every MoE layer and expert.",
-       .options =
-           {{.name = "out,o",
-             .value_name = "FILE",
-             .help = "the int64 array [MoE layers, experts] to write (.npy)",
-             .required = true,
-             .across_ranks = AcrossRanks::kFree}}},
-      run_demand};
-}
+Command demand_command() { return make_command(demand_options, run_demand); }
 
 }  // namespace routepack::cli
