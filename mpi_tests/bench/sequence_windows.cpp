@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "demand/load_window.hpp"
-#include "io/synth/sample_routing.hpp"
+#include "synth/samples.hpp"
 
 namespace routepack {
 namespace {

@@ -3,40 +3,42 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
+#include "cli/option_parser.hpp"
 #include "cli/plan_options.hpp"
 
 namespace routepack::cli {
 namespace {
 
-OptionValues parsed(std::vector<std::string> more) {
+// The values in effect, by option.
+std::map<std::string, std::string> parsed(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"window", "--dp", "8", "--ep", "4", "--capacity", "2048"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return parse_options(plan_spec(), arguments);
+  PlanRequest request;
+  OptionTable table = plan_options(request);
+  parse_options(table, arguments);
+  std::map<std::string, std::string> values;
+  for (const Option& option : table.own_options()) {
+    values[option.long_name()] = option.value;
+  }
+  return values;
 }
 
-std::string long_name(const Option& option) { return option.name.substr(0, option.name.find(',')); }
-
 TEST(DefaultConfig, ChangesNothing) {
-  const OptionValues without = parsed({});
-  const OptionValues with = parsed({"--config", ROUTEPACK_DEFAULT_CONFIG});
-  for (const Option& option : plan_spec().options) {
-    const std::string name = long_name(option);
-    EXPECT_EQ(with.has(name), without.has(name)) << name;
-    if (with.has(name) && without.has(name) && option.kind != OptionKind::kFlag) {
-      EXPECT_EQ(with.text(name), without.text(name)) << name;
-    }
-  }
+  EXPECT_EQ(parsed({"--config", ROUTEPACK_DEFAULT_CONFIG}), parsed({}));
 }
 
 TEST(DefaultConfig, NamesEveryOption) {
   std::ifstream file(ROUTEPACK_DEFAULT_CONFIG);
   std::stringstream text;
   text << "\n" << file.rdbuf();
-  for (const Option& option : plan_spec().options) {
+  PlanRequest request;
+  const OptionTable table = plan_options(request);
+  for (const Option& option : table.own_options()) {
     const char* mark = option.default_value.empty() ? "# " : "";
-    const std::string expected = fmt::format("\n{}{} = ", mark, long_name(option));
+    const std::string expected = fmt::format("\n{}{} = ", mark, option.long_name());
     EXPECT_NE(text.str().find(expected), std::string::npos) << expected;
   }
 }

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
 
-#include "cli/command.hpp"
-#include "cli/plan_options.hpp"
+#include "cli/option_parser.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
@@ -17,34 +16,58 @@ using testing::TempFolder;
 using testing::write_file;
 using Arguments = std::vector<std::string>;
 
-CommandSpec test_command() {
-  return {
-      .name = "test",
-      .positional = "FOLDER",
-      .summary = "Tests.",
-      .options = {
-          {.name = "count,c",
-           .kind = OptionKind::kInteger,
-           .value_name = "N",
-           .help = "a count",
-           .default_value = "7",
-           .min = -5,
-           .max = 100},
-          {.name = "weight",
-           .kind = OptionKind::kReal,
-           .value_name = "W",
-           .help = "a weight",
-           .min = 0.0},
-          {.name = "part",
-           .value_name = "P",
-           .help = "a part",
-           .repeated = true,
-           .contradicts = {"whole"}},
-          {.name = "whole", .value_name = "P", .help = "all of it", .contradicts = {"part"}},
-      }};
+enum class Shade { kDark, kPale };
+constexpr Choice<Shade> kShades[] = {{"dark", Shade::kDark}, {"pale", Shade::kPale}};
+
+struct Fields {
+  CommonOptions common;
+  std::string folder;
+  int count = 7;
+  std::int64_t limit = 0;  // 0: none
+  std::uint64_t seed = 3;
+  double share = 0.25;
+  std::optional<double> weight;
+  std::vector<std::string> parts;
+  std::string whole;
+  std::string input;
+  std::string output;
+  Shade shade = Shade::kPale;
+  std::int64_t length = 2;
+  bool loud = false;
+  int threads = 4;
+};
+
+std::int64_t length_of(const std::string& word) {
+  RP_CHECK(word != "none", ErrorCode::kUsage, "--length of is {}", word);
+  return static_cast<std::int64_t>(word.size());
 }
 
-OptionValues parse(const Arguments& arguments) { return parse_options(test_command(), arguments); }
+OptionTable table_of(Fields& fields) {
+  OptionTable table("test", "Tests.", fields.common);
+  const auto itself = [](const std::string& word) { return word; };
+  table.positional("FOLDER", fields.folder);
+  table.number("count,c", "N", fields.count, {-5, 100}, "a count");
+  table.number("limit", "N", fields.limit, at_least(1), "a limit");
+  table.number("seed", "N", fields.seed, at_least(0), "a seed", {.hides_default = true});
+  table.number("share", "X", fields.share, {0, 1}, "a share");
+  table.number("weight", "W", fields.weight, at_least(0), "a weight");
+  table.repeated("part", "P", fields.parts, itself, "a part", {.contradicts = {"whole"}});
+  table.text("whole", "P", fields.whole, "all of it", {.contradicts = {"part"}});
+  table.text("in", "FILE", fields.input, "read", {.across_ranks = AcrossRanks::kGivenOrNot});
+  table.text("out,o", "FILE", fields.output, "written", {.across_ranks = AcrossRanks::kOutput});
+  table.choice("shade", "", fields.shade, kShades, "a shade");
+  table.parsed("length", "WORD", fields.length, length_of, "ab", "a word");
+  table.flag("loud", fields.loud, "a flag");
+  table.number("threads", "N", fields.threads, {1, 9}, "", {.across_ranks = AcrossRanks::kFree});
+  return table;
+}
+
+Fields parse(const Arguments& arguments) {
+  Fields fields;
+  OptionTable table = table_of(fields);
+  parse_options(table, arguments);
+  return fields;
+}
 
 void expect_refused(const Arguments& arguments, ErrorCode code, const std::string& text) {
   SCOPED_TRACE(::testing::PrintToString(arguments));
@@ -52,24 +75,122 @@ void expect_refused(const Arguments& arguments, ErrorCode code, const std::strin
 }
 
 TEST(OptionTable, ReadsEverySpelling) {
-  const OptionValues values = parse(
+  const Fields fields = parse(
       {"--count=12", "folder", "--weight", "2.5e-1", "--part", "a:1", "--part", "b", "--quiet"}
   );
-  EXPECT_EQ(values.positional(), "folder");
-  EXPECT_EQ(values.integer("count"), 12);
-  EXPECT_EQ(values.real("weight"), 0.25);
-  EXPECT_EQ(values.texts("part"), (Arguments{"a:1", "b"}));
-  EXPECT_TRUE(values.flag("quiet"));
-  EXPECT_FALSE(values.flag("verbose"));
-  EXPECT_FALSE(values.has("whole"));
-  EXPECT_EQ(parse({"x", "-c", "-3"}).integer("count"), -3);
+  EXPECT_EQ(fields.folder, "folder");
+  EXPECT_EQ(fields.count, 12);
+  EXPECT_EQ(fields.weight, 0.25);
+  EXPECT_EQ(fields.parts, (Arguments{"a:1", "b"}));
+  EXPECT_EQ(fields.common.verbosity(), Verbosity::kQuiet);
+  EXPECT_EQ(fields.whole, "");
+  EXPECT_EQ(parse({"x", "-c", "-3"}).count, -3);
 }
 
-TEST(OptionTable, FillsDefaults) {
-  const OptionValues values = parse({"x"});
-  EXPECT_EQ(values.integer("count"), 7);
-  EXPECT_FALSE(values.has("weight"));
-  EXPECT_EQ(values.text("whole"), "");
+TEST(OptionTable, SetsVariablesOfEveryType) {
+  const Fields fields = parse(
+      {"x", "--limit", "9223372036854775807", "--seed", "9223372036854775807", "--share", "1",
+       "--shade", "dark", "--length", "four", "--loud", "--whole", "all of it"}
+  );
+  EXPECT_EQ(fields.limit, 9223372036854775807);
+  EXPECT_EQ(fields.seed, 9223372036854775807U);
+  EXPECT_EQ(fields.share, 1.0);
+  EXPECT_EQ(fields.shade, Shade::kDark);
+  EXPECT_EQ(fields.length, 4);
+  EXPECT_TRUE(fields.loud);
+  EXPECT_EQ(fields.whole, "all of it");
+}
+
+TEST(OptionTable, LeavesWhatIsNotGiven) {
+  const Fields fields = parse({"x"});
+  const Fields initial;
+  EXPECT_EQ(fields.count, initial.count);
+  EXPECT_EQ(fields.limit, initial.limit);
+  EXPECT_EQ(fields.seed, initial.seed);
+  EXPECT_EQ(fields.share, initial.share);
+  EXPECT_FALSE(fields.weight.has_value());
+  EXPECT_EQ(fields.shade, initial.shade);
+  EXPECT_EQ(fields.length, initial.length);
+  EXPECT_FALSE(fields.loud);
+  EXPECT_EQ(fields.whole, "");
+}
+
+TEST(OptionTable, RefusesWordsThatAnOptionDoesNotKnow) {
+  expect_refused(
+      {"x", "--shade", "red"}, ErrorCode::kUsage, "--shade is 'red', expected dark|pale"
+  );
+  expect_refused({"x", "--length", "none"}, ErrorCode::kUsage, "--length of is none");
+}
+
+// The default is what the variable holds where the option is declared.
+TEST(OptionTable, ShowsTheInitialValuesAsDefaults) {
+  Fields fields;
+  fields.count = 42;
+  fields.limit = 5;
+  fields.weight = 0.5;
+  fields.whole = "everything";
+  fields.shade = Shade::kDark;
+  std::map<std::string, std::string> shown;
+  const OptionTable table = table_of(fields);
+  for (const Option& option : table.own_options()) {
+    if (!option.default_value.empty()) {
+      shown[option.long_name()] = option.default_value;
+    }
+  }
+  const std::map<std::string, std::string> expected = {
+      {"count", "42"},         {"limit", "5"},    {"share", "0.25"}, {"weight", "0.5"},
+      {"whole", "everything"}, {"shade", "dark"}, {"length", "ab"},  {"threads", "4"}};
+  EXPECT_EQ(shown, expected);
+}
+
+// Not in the range, empty, or hidden on purpose.
+TEST(OptionTable, ShowsNoDefaultForWhatStandsForNotGiven) {
+  Fields fields;
+  fields.count = 101;
+  const OptionTable table = table_of(fields);
+  for (const Option& option : table.own_options()) {
+    const std::string name = option.long_name();
+    const bool shows = name == "share" || name == "shade" || name == "length" || name == "threads";
+    EXPECT_EQ(option.default_value.empty(), !shows) << name;
+  }
+}
+
+std::string evidence(const Arguments& arguments) {
+  Fields fields;
+  OptionTable table = table_of(fields);
+  parse_options(table, arguments);
+  std::string text;
+  for (const NamedEvidence& entry : table.evidence()) {
+    text += fmt::format("{}={};", entry.name, entry.value);
+  }
+  return text;
+}
+
+TEST(OptionTable, RanksCompareValuesAsTheyAreUnderstood) {
+  const std::string plain = "option count=7;option share=0.25;option shade=pale;option length=ab;";
+  EXPECT_EQ(evidence({"x"}), plain);
+  EXPECT_EQ(
+      evidence({"y", "--count", "007", "--share", "2.5e-1", "--threads", "2", "-o", "a", "--quiet"}
+      ),
+      plain
+  );
+  EXPECT_EQ(
+      evidence(
+          {"x", "--in", "a", "--loud", "--part", "a", "--part", "b", "--weight", "1.0", "--seed",
+           "3"}
+      ),
+      "option count=7;option seed=3;option share=0.25;option weight=1;option part=a b;"
+      "option in=given;option shade=pale;option length=ab;option loud=given;"
+  );
+  EXPECT_EQ(evidence({"--help", "--count", "x"}), "option help=given;");
+}
+
+TEST(OptionTable, KnowsWhetherThereIsAnOutput) {
+  Fields fields;
+  OptionTable table = table_of(fields);
+  EXPECT_FALSE(table.writes_output());
+  parse_options(table, {"x", "--out", "y"});
+  EXPECT_TRUE(table.writes_output());
 }
 
 TEST(OptionTable, RefusesWhatIsUnknownMissingOrRepeated) {
@@ -87,8 +208,8 @@ TEST(OptionTable, RefusesWhatIsUnknownMissingOrRepeated) {
 
 // Words that the option parser itself puts texts in place of.
 TEST(OptionTable, TakesPercentSignsAsTheyAre) {
-  EXPECT_EQ(parse({"100%", "--whole", "%value%"}).text("whole"), "%value%");
-  EXPECT_EQ(parse({"100%value%"}).positional(), "100%value%");
+  EXPECT_EQ(parse({"100%", "--whole", "%value%"}).whole, "%value%");
+  EXPECT_EQ(parse({"100%value%"}).folder, "100%value%");
   for (const std::string name :
        {"--d%canonical_option%", "--%%canonical_option%%", "--%value%=1", "-%original_token%",
         "--quiet=%option%%canonical_option%", "--count%prefix%"}) {
@@ -104,7 +225,7 @@ TEST(OptionTable, TakesPercentSignsAsTheyAre) {
     expect_refused({"x", "--config", path}, ErrorCode::kUsage, path);
   }
   write_file(path, "whole = %invalid_line%\n");
-  EXPECT_EQ(parse({"x", "--config", path}).text("whole"), "%invalid_line%");
+  EXPECT_EQ(parse({"x", "--config", path}).whole, "%invalid_line%");
 }
 
 TEST(OptionTable, ReadsNumbersStrictly) {
@@ -136,27 +257,27 @@ TEST(OptionTable, TheCommandLineWinsOverTheFile) {
   const TempFolder folder;
   const std::string path = folder.file("a.cfg");
   write_file(path, "# a comment\ncount = 3\nweight = 0.5\npart = a\npart = b\n");
-  OptionValues values = parse({"x", "--config", path, "--count", "4"});
-  EXPECT_EQ(values.integer("count"), 4);
-  EXPECT_EQ(values.real("weight"), 0.5);
-  EXPECT_EQ(values.texts("part"), (Arguments{"a", "b"}));
-  values = parse({"x", "--config", path, "--part", "c"});
-  EXPECT_EQ(values.texts("part"), Arguments{"c"});
+  Fields fields = parse({"x", "--config", path, "--count", "4"});
+  EXPECT_EQ(fields.count, 4);
+  EXPECT_EQ(fields.weight, 0.5);
+  EXPECT_EQ(fields.parts, (Arguments{"a", "b"}));
+  fields = parse({"x", "--config", path, "--part", "c"});
+  EXPECT_EQ(fields.parts, Arguments{"c"});
   // What the file says against an option of the command line is dropped, not contradicted.
-  values = parse({"x", "--config", path, "--whole", "all"});
-  EXPECT_FALSE(values.has("part"));
-  EXPECT_EQ(values.text("whole"), "all");
+  fields = parse({"x", "--config", path, "--whole", "all"});
+  EXPECT_TRUE(fields.parts.empty());
+  EXPECT_EQ(fields.whole, "all");
 }
 
 TEST(OptionTable, FlagsOfAFileAreTrueOrFalse) {
   const TempFolder folder;
   const std::string path = folder.file("a.cfg");
   write_file(path, "quiet = true\n");
-  EXPECT_TRUE(parse({"x", "--config", path}).flag("quiet"));
-  EXPECT_FALSE(parse({"x", "--config", path, "--verbose"}).flag("quiet"));
+  EXPECT_TRUE(parse({"x", "--config", path}).common.quiet);
+  EXPECT_FALSE(parse({"x", "--config", path, "--verbose"}).common.quiet);
   write_file(path, "quiet = false\nverbose = true\n");
-  EXPECT_FALSE(parse({"x", "--config", path}).flag("quiet"));
-  EXPECT_TRUE(parse({"x", "--config", path}).flag("verbose"));
+  EXPECT_FALSE(parse({"x", "--config", path}).common.quiet);
+  EXPECT_TRUE(parse({"x", "--config", path}).common.verbose);
   write_file(path, "quiet = maybe\n");
   expect_refused({"x", "--config", path}, ErrorCode::kUsage, "quiet is 'maybe'");
 }
@@ -182,45 +303,15 @@ TEST(OptionTable, ChecksFilesLikeTheCommandLine) {
 }
 
 TEST(OptionTable, HelpAsksForNothingElse) {
-  EXPECT_TRUE(parse({"--help"}).flag("help"));
-  EXPECT_TRUE(parse({"--version", "--count", "x"}).flag("version"));
-  const std::string help = help_text(test_command());
+  EXPECT_TRUE(parse({"--help"}).common.help);
+  EXPECT_TRUE(parse({"--version", "--count", "x"}).common.version);
+  Fields fields;
+  const std::string help = help_text(table_of(fields));
   EXPECT_NE(help.find("usage: routepack test FOLDER [options]"), std::string::npos) << help;
   EXPECT_NE(help.find("a count (default 7; -5 to 100)"), std::string::npos) << help;
   EXPECT_NE(help.find("a weight (at least 0)"), std::string::npos) << help;
   EXPECT_NE(help.find("a part (may be repeated)"), std::string::npos) << help;
   EXPECT_NE(help.find("--config FILE"), std::string::npos) << help;
-}
-
-// Every table: defaults lie in their ranges, contradictions are known and mutual.
-TEST(OptionTable, TablesAreConsistent) {
-  std::vector<CommandSpec> specs = {plan_spec(), test_command()};
-  for (const Command& command : commands()) {
-    specs.push_back(command.spec);
-  }
-  for (const CommandSpec& spec : specs) {
-    std::vector<Option> options = spec.options;
-    options.insert(options.end(), common_options().begin(), common_options().end());
-    std::map<std::string, Option> by_name;
-    for (const Option& option : options) {
-      EXPECT_TRUE(by_name.emplace(option.name.substr(0, option.name.find(',')), option).second)
-          << option.name;
-      EXPECT_FALSE(option.help.empty()) << option.name;
-      EXPECT_EQ(option.value_name.empty(), option.kind == OptionKind::kFlag) << option.name;
-      if (!option.default_value.empty() && option.kind == OptionKind::kInteger) {
-        (void)parse_integer(option.default_value, option.min, option.max, option.name);
-      } else if (!option.default_value.empty() && option.kind == OptionKind::kReal) {
-        (void)parse_real(option.default_value, option.min, option.max, option.name);
-      }
-    }
-    for (const auto& [name, option] : by_name) {
-      for (const std::string& other : option.contradicts) {
-        ASSERT_TRUE(by_name.contains(other)) << name << " contradicts " << other;
-        const std::vector<std::string>& back = by_name.at(other).contradicts;
-        EXPECT_NE(std::find(back.begin(), back.end(), name), back.end()) << name << ", " << other;
-      }
-    }
-  }
 }
 
 }  // namespace

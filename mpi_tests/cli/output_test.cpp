@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/plan_table.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "support/test_plan.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/option_parser.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
@@ -16,7 +17,10 @@ using Arguments = std::vector<std::string>;
 PlanRequest request(Arguments more) {
   Arguments arguments = {"window", "--dp", "8", "--ep", "4", "--capacity", "2048"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return plan_request(parse_options(plan_spec(), arguments));
+  PlanRequest asked;
+  OptionTable table = plan_options(asked);
+  parse_options(table, arguments);
+  return completed(asked);
 }
 
 void expect_refused(const Arguments& more, ErrorCode code, const std::string& text) {
@@ -29,7 +33,7 @@ TEST(PlanOptions, DefaultsAreThoseOfThePlanner) {
   EXPECT_EQ(plain.window, "window");
   EXPECT_EQ(plain.out, "");
   EXPECT_EQ(plain.model, "");
-  EXPECT_EQ(plain.verbosity, Verbosity::kNormal);
+  EXPECT_EQ(plain.common.verbosity(), Verbosity::kNormal);
   EXPECT_EQ(plain.options.topology, (Topology{.dp = 8, .ep = 4}));
   EXPECT_EQ(plain.options.cost.capacity_tokens, 2048);
   EXPECT_EQ(plain.options.cost.stages, (std::vector<AttentionStage>{{"full", 0.0, 0.0}}));
@@ -126,8 +130,8 @@ TEST(PlanOptions, EveryOptionArrives) {
   EXPECT_EQ(full.options.migration.max_moved_fraction, 0.1);
   EXPECT_EQ(full.options.migration.bytes_per_expert, 1000);
   EXPECT_EQ(full.out, "plan.json");
-  EXPECT_EQ(full.verbosity, Verbosity::kVerbose);
-  EXPECT_TRUE(full.progress);
+  EXPECT_EQ(full.common.verbosity(), Verbosity::kVerbose);
+  EXPECT_TRUE(full.common.progress);
 }
 
 TEST(PlanOptions, StagesComeOneWayOnly) {
@@ -139,6 +143,8 @@ TEST(PlanOptions, StagesComeOneWayOnly) {
   const PlanRequest preset = request({"--model", "ling-3.0-tiny"});
   EXPECT_EQ(preset.model, "ling-3.0-tiny");
   EXPECT_TRUE(preset.options.cost.stages.empty());
+  EXPECT_FALSE(preset.expert_weight.has_value());  // the model's
+  EXPECT_EQ(request({"--model", "ling-3.0-tiny", "--expert-weight", "2"}).expert_weight, 2.0);
   expect_refused({"--model", "x", "--alpha", "1"}, ErrorCode::kUsage, "--alpha and --model");
   expect_refused({"--model", "x", "--beta", "1"}, ErrorCode::kUsage, "--beta and --model");
   expect_refused({"--model", "x", "--stage", "a:1:1"}, ErrorCode::kUsage, "--stage and --model");
@@ -160,7 +166,9 @@ TEST(PlanOptions, RefusesWhatIsMissingOrOutOfRange) {
       }
     }
     expect_error(ErrorCode::kUsage, "plan needs --" + std::string(name), [&] {
-      (void)parse_options(plan_spec(), arguments);
+      PlanRequest asked;
+      OptionTable table = plan_options(asked);
+      parse_options(table, arguments);
     });
   }
   expect_refused({"--sweeps", "50", "--time-limit", "2"}, ErrorCode::kUsage, "time-limit");

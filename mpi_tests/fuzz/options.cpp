@@ -1,5 +1,4 @@
-#include "cli/option_table.hpp"
-
+#include "cli/option_parser.hpp"
 #include "cli/plan_options.hpp"
 #include "fuzz/targets.hpp"
 #include "support/temp_folder.hpp"
@@ -21,12 +20,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 void parse(const std::vector<std::string>& arguments) {
-  const cli::OptionValues values = cli::parse_options(cli::plan_spec(), arguments);
-  if (values.flag("help") || values.flag("version")) {
+  cli::PlanRequest request;
+  cli::OptionTable table = cli::plan_options(request);
+  cli::parse_options(table, arguments);
+  if (request.common.help || request.common.version) {
     return;
   }
-  const cli::PlanRequest request = cli::plan_request(values);
-  const PlanOptions& options = request.options;
+  const PlanOptions options = cli::completed(request).options;
   expect(options.cost.capacity_tokens >= 1, "the capacity is below 1");
   expect(options.topology.dp % options.topology.dp_per_shard() == 0, "dp is no whole shards");
   validate_topology(options.topology, 0);

@@ -1,5 +1,5 @@
 #include "fuzz/targets.hpp"
-#include "io/placement_reader.hpp"
+#include "io/plan_file.hpp"
 #include "support/temp_folder.hpp"
 
 namespace routepack::fuzz {

@@ -1,4 +1,4 @@
-#include "io/plan_reader.hpp"
+#include "io/plan_file.hpp"
 
 #include "fuzz/targets.hpp"
 #include "support/temp_folder.hpp"

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "io/json_fields.hpp"
-#include "io/placement_reader.hpp"
-#include "io/plan_reader.hpp"
+#include "io/plan_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 

@@ -10,11 +10,11 @@
 #include <optional>
 #include <vector>
 
-#include "io/atomic_file.hpp"
 #include "io/leftovers.hpp"
-#include "io/synth/staged_window.hpp"
-#include "io/window_names.hpp"
+#include "io/output_file.hpp"
+#include "io/window_reader.hpp"
 #include "support/temp_folder.hpp"
+#include "synth/window_files.hpp"
 
 namespace routepack {
 namespace {

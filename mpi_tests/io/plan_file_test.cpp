@@ -3,9 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "io/placement_reader.hpp"
-#include "io/plan_reader.hpp"
-#include "io/plan_writer.hpp"
+#include "io/plan_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 #include "support/test_plan.hpp"

@@ -310,5 +310,30 @@ TEST(CountFile, RefusesAnotherShape) {
   });
 }
 
+TEST(WindowInputs, AreTheFilesThatItsFormHas) {
+  const TempFolder folder;
+  const auto of = [&](const std::string& json) {
+    write_file(folder.file("window.json"), json);
+    return window_inputs(folder.path());
+  };
+  const auto paths = [&](std::vector<std::string> names) {
+    for (std::string& name : names) {
+      name = folder.file(name);
+    }
+    return names;
+  };
+  EXPECT_EQ(window_inputs(folder.file("none")).size(), 2U);
+  EXPECT_EQ(of("{"), paths({"window.json", "lengths.npy"}));
+  EXPECT_EQ(of(R"({"ep_demand": "none"})"), paths({"window.json", "lengths.npy"}));
+  EXPECT_EQ(
+      of(R"({"ep_demand": "counts", "groups": "g.npy"})"),
+      paths({"window.json", "lengths.npy", "g.npy", "demand.npy"})
+  );
+  EXPECT_EQ(
+      of(R"({"ep_demand": "routes"})"),
+      paths({"window.json", "lengths.npy", "row_offsets.npy", "routed_experts.npy"})
+  );
+}
+
 }  // namespace
 }  // namespace routepack

@@ -1,22 +1,30 @@
 // A subcommand: what it accepts and what it does.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
-#include "base/log.hpp"
 #include "cli/option_table.hpp"
 #include "comm/communicator.hpp"
 
 namespace routepack::cli {
 
 struct Command {
-  CommandSpec spec;
-  // Collective. Throws the same Error on every rank, or none.
-  void (*run)(const OptionValues& values, const Communicator& comm);
+  OptionTable options;  // bound to what `run` keeps
+  // Collective, after the options were parsed. Throws the same Error on every rank, or none.
+  std::function<void(const Communicator& comm)> run;
 };
 
-// Every subcommand, in the order of --help.
-[[nodiscard]] const std::vector<Command>& commands();
+// The command whose options are bound to a Request of its own, and which runs on that.
+template <class Request>
+[[nodiscard]] Command make_command(
+    OptionTable (*options_of)(Request& request),
+    void (*run)(const Request& request, const Communicator& comm)
+) {
+  const auto request = std::make_shared<Request>();
+  return {options_of(*request), [request, run](const Communicator& comm) { run(*request, comm); }};
+}
 
 [[nodiscard]] Command demand_command();
 [[nodiscard]] Command place_command();
@@ -24,7 +32,10 @@ struct Command {
 [[nodiscard]] Command synth_command();
 [[nodiscard]] Command shuffle_check_command();
 
-// --quiet and --verbose.
-[[nodiscard]] Verbosity verbosity_of(const OptionValues& values);
+// Every subcommand, in the order of --help, with options that nobody has set yet.
+[[nodiscard]] inline std::vector<Command> commands() {
+  return {
+      plan_command(), demand_command(), place_command(), synth_command(), shuffle_check_command()};
+}
 
 }  // namespace routepack::cli

@@ -8,12 +8,31 @@
 #include "comm/agreement.hpp"
 #include "demand/load_window.hpp"
 #include "demand/reduce.hpp"
-#include "io/atomic_file.hpp"
 #include "io/npy.hpp"
-#include "io/window_names.hpp"
+#include "io/output_file.hpp"
+#include "io/window_reader.hpp"
 
 namespace routepack::cli {
 namespace {
+
+struct DemandRequest {
+  CommonOptions common;
+  std::string window;  // the folder
+  std::string out;     // .npy
+};
+
+OptionTable demand_options(DemandRequest& request) {
+  OptionTable table(
+      "demand", "Counts the routed (token, expert) pairs of every MoE layer and expert.",
+      request.common
+  );
+  table.positional("WINDOW", request.window);
+  table.text(
+      "out,o", "FILE", request.out, "the int64 array [MoE layers, experts] to write (.npy)",
+      {.required = true, .across_ranks = AcrossRanks::kOutput}
+  );
+  return table;
+}
 
 void write_demand(const std::string& path, const Demand& demand) {
   write_npy(
@@ -21,19 +40,18 @@ void write_demand(const std::string& path, const Demand& demand) {
   );
 }
 
-void run_demand(const OptionValues& values, const Communicator& comm) {
-  const std::string& out = values.text("out");
+void run_demand(const DemandRequest& request, const Communicator& comm) {
   agree_on(
       [&] {
         if (comm.is_root()) {
-          check_output_path(out, window_inputs(values.positional()));
+          check_output_path(request.out, window_inputs(request.window));
         }
       },
       comm
   );
-  const WindowSlice slice = load_window(values.positional(), comm);
+  const WindowSlice slice = load_window(request.window, comm);
   const WindowDemand window = reduce_demand(slice, comm);
-  agree_on([&] { comm.is_root() ? write_demand(out, window.demand) : void(); }, comm);
+  agree_on([&] { comm.is_root() ? write_demand(request.out, window.demand) : void(); }, comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": {}, "
@@ -46,18 +64,6 @@ void run_demand(const OptionValues& values, const Communicator& comm) {
 
 }  // namespace
 
-Command demand_command() {
-  return {
-      {.name = "demand",
-       .positional = "WINDOW",
-       .summary = "Counts the routed (token, expert) pairs of every MoE layer and expert.",
-       .options =
-           {{.name = "out,o",
-             .value_name = "FILE",
-             .help = "the int64 array [MoE layers, experts] to write (.npy)",
-             .required = true,
-             .across_ranks = AcrossRanks::kFree}}},
-      run_demand};
-}
+Command demand_command() { return make_command(demand_options, run_demand); }
 
 }  // namespace routepack::cli

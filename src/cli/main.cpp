@@ -18,7 +18,7 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/launch_check.hpp"
-#include "cli/option_evidence.hpp"
+#include "cli/option_parser.hpp"
 #include "cli/output.hpp"
 #include "comm/agreement.hpp"
 #include "io/leftovers.hpp"
@@ -31,21 +31,20 @@ constexpr int kInternalStatus = 4;
 std::string overview() {
   std::string text = "usage: routepack COMMAND [options]\n\nCommands:\n";
   for (const Command& command : commands()) {
-    text += fmt::format("  {:<14}{}\n", command.spec.name, command.spec.summary);
+    text += fmt::format("  {:<14}{}\n", command.options.command(), command.options.summary());
   }
   return text + "\n`routepack COMMAND --help` lists a command's options.\n";
 }
 
 std::string version_text() { return "routepack " ROUTEPACK_VERSION "\n"; }
 
-const Command& find_command(const std::string& name) {
-  const auto found =
-      std::ranges::find(commands(), name, [](const Command& command) { return command.spec.name; });
-  RP_CHECK(
-      found != commands().end(), ErrorCode::kUsage,
-      "there is no command '{}'; `routepack --help` lists them", name
-  );
-  return *found;
+Command find_command(const std::string& name) {
+  for (Command& command : commands()) {
+    if (command.options.command() == name) {
+      return std::move(command);
+    }
+  }
+  fail(ErrorCode::kUsage, "there is no command '{}'; `routepack --help` lists them", name);
 }
 
 void print_once(const std::string& text, const Communicator& comm) {
@@ -72,21 +71,17 @@ void run(const std::vector<std::string>& arguments, const Communicator& comm) {
     print_once(arguments[0] == "--help" ? overview() : version_text(), comm);
     return;
   }
-  const Command& command = find_command(arguments[0]);
+  Command command = find_command(arguments[0]);
+  OptionTable& options = command.options;
   // Files of --config may be missing on some nodes only.
-  const OptionValues values = agree_on(
-      [&] {
-        return parse_options(command.spec, {arguments.begin() + 1, arguments.end()});
-      },
-      comm
-  );
-  agree_on_inputs(evidence_of(command.spec, values), comm);
-  if (values.flag("help") || values.flag("version")) {
-    print_once(values.flag("help") ? help_text(command.spec) : version_text(), comm);
+  agree_on([&] { parse_options(options, {arguments.begin() + 1, arguments.end()}); }, comm);
+  agree_on_inputs(options.evidence(), comm);
+  if (options.common().help || options.common().version) {
+    print_once(options.common().help ? help_text(options) : version_text(), comm);
     return;
   }
-  check_launch(values.has("out"), comm);
-  command.run(values, comm);
+  check_launch(options.writes_output(), comm);
+  command.run(comm);
 }
 
 // Standard output is buffered: a full disk behind it shows here.

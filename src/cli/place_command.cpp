@@ -1,6 +1,4 @@
 // routepack place DEMAND.npy --ep R: expert placement alone, on aggregate demand.
-#include "cli/place_command.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -12,16 +10,49 @@
 #include "cli/plan_options.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "io/atomic_file.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
-#include "io/placement_reader.hpp"
+#include "io/output_file.hpp"
+#include "io/plan_file.hpp"
 #include "placement/aggregate/place_experts.hpp"
 #include "planner/budget.hpp"
 #include "planner/plan_inputs.hpp"
 
 namespace routepack::cli {
 namespace {
+
+struct PlaceRequest {
+  CommonOptions common;
+  std::string demand;  // .npy
+  int ep = 1;
+  std::string current_placement;  // file; empty: none
+  std::string out;                // empty: standard output
+  std::uint64_t seed = 1;
+  int num_threads = 0;  // 0: the node's cores divided by its ranks
+};
+
+OptionTable place_options(PlaceRequest& request) {
+  OptionTable table(
+      "place", "Places experts on EP ranks by their aggregate demand, [MoE layers, experts] pairs.",
+      request.common
+  );
+  table.positional("DEMAND.npy", request.demand);
+  table.number("ep", "R", request.ep, {1, 1 << 16}, "expert-parallel ranks", {.required = true});
+  table.text(
+      "current-placement", "FILE", request.current_placement,
+      "where the experts are now: a placement file, or a plan; as few as possible move for the "
+      "same peaks",
+      {.across_ranks = AcrossRanks::kGivenOrNot}
+  );
+  table.text(
+      "out,o", "FILE", request.out,
+      "the placement to write (JSON); standard output where not given",
+      {.across_ranks = AcrossRanks::kOutput}
+  );
+  add_seed(table, request.seed);
+  add_threads(table, request.num_threads);
+  return table;
+}
 
 struct DemandFile {
   std::vector<std::int64_t> pairs;  // [num_layers, num_experts]
@@ -47,11 +78,6 @@ DemandFile read_demand(const std::string& path) {
   return {read_int64(view), static_cast<int>(view.shape[0]), static_cast<int>(view.shape[1])};
 }
 
-int threads_of(const OptionValues& values, const Communicator& comm) {
-  const int asked = values.has("threads") ? static_cast<int>(values.integer("threads")) : 0;
-  return choose_threads(asked, comm.split_by_node());
-}
-
 // The ranks may have read files of their own.
 void agree_on_problem(const PlacementProblem& problem, const Communicator& comm) {
   agree_on_inputs(
@@ -65,40 +91,54 @@ void agree_on_problem(const PlacementProblem& problem, const Communicator& comm)
   }
 }
 
+// {"placement": [[slot of expert] …], "peak": […], "lower_bound": […], "moved_experts": n}, a layer
+// of the placement a line.
+std::string placement_text(const PlacementResult& result) {
+  std::string layers;
+  for (const std::string& layer : layer_texts(result.placement, ", ")) {
+    layers += fmt::format("{}\n  {}", layers.empty() ? "" : ",", layer);
+  }
+  return fmt::format(
+      "{{\"placement\": [{}\n ],\n \"peak\": [{}],\n \"lower_bound\": [{}],\n "
+      "\"moved_experts\": {}}}\n",
+      layers, fmt::join(result.peak, ", "), fmt::join(result.lower_bound, ", "),
+      result.moved_experts
+  );
+}
+
 void write_text(const std::string& path, const std::string& text) {
   AtomicFile file(path);
   file.write(text);
   file.commit();
 }
 
-void run_place(const OptionValues& values, const Communicator& comm) {
-  const auto ep = static_cast<int>(values.integer("ep"));
-  const std::string& out = values.text("out");
+void run_place(const PlaceRequest& request, const Communicator& comm) {
+  const std::string& out = request.out;
   std::optional<Placement> current;
   const DemandFile demand = agree_on(
       [&] {
         if (comm.is_root() && !out.empty()) {
-          check_output_path(out, {values.positional()});
+          check_output_path(out, {request.demand});
         }
-        return read_demand(values.positional());
+        return read_demand(request.demand);
       },
       comm
   );
-  PlacementProblem problem{demand.pairs, demand.num_layers, demand.num_experts, ep};
+  PlacementProblem problem{demand.pairs, demand.num_layers, demand.num_experts, request.ep};
   agree_on(
       [&] {
         validate_problem(problem);
-        if (values.has("current-placement")) {
-          current = read_placement(values.text("current-placement"), ep);
+        if (!request.current_placement.empty()) {
+          current = read_placement(request.current_placement, request.ep);
           problem.current = &*current;
         }
       },
       comm
   );
   agree_on_problem(problem, comm);
-  const PlaceEffort effort{.num_threads = threads_of(values, comm)};
-  const auto seed = static_cast<std::uint64_t>(values.integer("seed"));
-  const PlacementResult result = place_experts(problem, effort, seed, comm);
+  const PlaceEffort effort{
+      .num_threads = choose_threads(request.num_threads, comm.split_by_node())};
+  const PlacementResult result = place_experts(problem, effort, request.seed, comm);
   const std::string text = placement_text(result);
   if (broadcast_value(out.empty(), 0, comm)) {
     if (comm.is_root()) {
@@ -107,7 +147,7 @@ void run_place(const OptionValues& values, const Communicator& comm) {
     return;
   }
   agree_on([&] { comm.is_root() ? write_text(out, text) : void(); }, comm);
-  if (comm.is_root() && verbosity_of(values) != Verbosity::kQuiet) {
+  if (comm.is_root() && request.common.verbosity() != Verbosity::kQuiet) {
     int proven = 0;
     for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
       proven += result.peak[layer] == result.lower_bound[layer] ? 1 : 0;
@@ -122,50 +162,6 @@ void run_place(const OptionValues& values, const Communicator& comm) {
 
 }  // namespace
 
-std::string placement_text(const PlacementResult& result) {
-  std::string text = "{\"placement\": [";
-  const char* separator = "\n";
-  for (const LayerPlacement& layer : result.placement.layers) {
-    std::vector<std::int32_t> slots;
-    for (const SlotId slot : layer) {
-      slots.push_back(slot.value());
-    }
-    text += fmt::format("{}  [{}]", separator, fmt::join(slots, ", "));
-    separator = ",\n";
-  }
-  return text + fmt::format(
-                    "\n ],\n \"peak\": [{}],\n \"lower_bound\": [{}],\n \"moved_experts\": {}}}\n",
-                    fmt::join(result.peak, ", "), fmt::join(result.lower_bound, ", "),
-                    result.moved_experts
-                );
-}
-
-Command place_command() {
-  return {
-      {.name = "place",
-       .positional = "DEMAND.npy",
-       .summary =
-           "Places experts on EP ranks by their aggregate demand, [MoE layers, experts] pairs.",
-       .options =
-           {{.name = "ep",
-             .kind = OptionKind::kInteger,
-             .value_name = "R",
-             .help = "expert-parallel ranks",
-             .min = 1,
-             .max = 1 << 16,
-             .required = true},
-            {.name = "current-placement",
-             .value_name = "FILE",
-             .help = "where the experts are now: a placement file, or a plan; as few as possible "
-                     "move for the same peaks",
-             .across_ranks = AcrossRanks::kGivenOrNot},
-            {.name = "out,o",
-             .value_name = "FILE",
-             .help = "the placement to write (JSON); standard output where not given",
-             .across_ranks = AcrossRanks::kFree},
-            seed_option(),
-            threads_option()}},
-      run_place};
-}
+Command place_command() { return make_command(place_options, run_place); }
 
 }  // namespace routepack::cli

@@ -7,14 +7,13 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_options.hpp"
-#include "cli/plan_table.hpp"
 #include "cli/progress.hpp"
 #include "comm/agreement.hpp"
 #include "demand/load_window.hpp"
 #include "domain/model.hpp"
-#include "io/atomic_file.hpp"
-#include "io/plan_writer.hpp"
-#include "io/window_names.hpp"
+#include "io/output_file.hpp"
+#include "io/plan_file.hpp"
+#include "io/window_reader.hpp"
 #include "planner/plan_inputs.hpp"
 #include "planner/planner.hpp"
 
@@ -22,25 +21,22 @@ namespace routepack::cli {
 namespace {
 
 // What a model preset decides, where the user named one and did not say otherwise.
-void apply_model(PlanRequest& request, bool gives_expert_weight) {
+void apply_model(PlanRequest& request) {
   if (request.model.empty()) {
     return;
   }
   const ModelPreset preset = find_preset(request.model);
   PlanOptions& options = request.options;
-  CostModel cost = cost_of_model(preset, options.cost.capacity_tokens, options.topology);
-  if (gives_expert_weight) {
-    cost.expert_weight = options.cost.expert_weight;
-  }
-  options.cost = std::move(cost);
+  options.cost = cost_of_model(preset, options.cost.capacity_tokens, options.topology);
+  options.cost.expert_weight = request.expert_weight.value_or(options.cost.expert_weight);
   if (options.migration.bytes_per_expert == 0) {
     options.migration.bytes_per_expert = bytes_per_expert(preset);
   }
 }
 
-PlanRequest request_of(const OptionValues& values, bool checks_output) {
-  PlanRequest request = plan_request(values);
-  apply_model(request, values.has("expert-weight"));
+PlanRequest resolved(const PlanRequest& asked, bool checks_output) {
+  PlanRequest request = completed(asked);
+  apply_model(request);
   if (checks_output && !request.out.empty()) {
     check_output_path(request.out, window_inputs(request.window));  // before the work, not after
   }
@@ -74,10 +70,11 @@ void check_window(const PlanRequest& request, const WindowShape& window) {
   }
 }
 
-void run_plan(const OptionValues& values, const Communicator& comm) {
-  PlanRequest request = agree_on([&] { return request_of(values, comm.is_root()); }, comm);
+void run_plan(const PlanRequest& asked, const Communicator& comm) {
+  PlanRequest request = agree_on([&] { return resolved(asked, comm.is_root()); }, comm);
   agree_on_inputs(evidence_of(request.options), comm);  // the files that options name, too
-  const Log log(request.verbosity, comm.is_root());
+  const Verbosity verbosity = request.common.verbosity();
+  const Log log(verbosity, comm.is_root());
   if (comm.is_root()) {
     warn_of_padding(request.options);
   }
@@ -85,7 +82,7 @@ void run_plan(const OptionValues& values, const Communicator& comm) {
     check_window(request, window);
   });
   ProgressPrinter printer(
-      progress_style(comm.is_root(), request.verbosity, request.progress, stderr_is_terminal())
+      progress_style(comm.is_root(), verbosity, request.common.progress, stderr_is_terminal())
   );
   const PlanObserver observer{
       [&printer](const SearchProgress& progress) { printer.show(progress); },
@@ -100,13 +97,13 @@ void run_plan(const OptionValues& values, const Communicator& comm) {
       },
       comm
   );
-  if (comm.is_root() && request.verbosity != Verbosity::kQuiet) {
+  if (comm.is_root() && verbosity != Verbosity::kQuiet) {
     print_output("{}", plan_table(plan));
   }
 }
 
 }  // namespace
 
-Command plan_command() { return {plan_spec(), run_plan}; }
+Command plan_command() { return make_command(plan_options, run_plan); }
 
 }  // namespace routepack::cli

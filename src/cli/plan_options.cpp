@@ -3,26 +3,79 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "cli/command.hpp"
-#include "cli/constraint_options.hpp"
-#include "io/placement_reader.hpp"
+#include "io/plan_file.hpp"
 
 namespace routepack::cli {
 namespace {
 
 constexpr double kMaxSize = 1 << 20;
 constexpr double kMaxCount = 1e15;  // exact in a double
+constexpr Range kSize = {1, kMaxSize};
 
-Option size_option(const std::string& name, const std::string& help, bool required = false) {
-  return {
-      .name = name,
-      .kind = OptionKind::kInteger,
-      .value_name = "N",
-      .help = help,
-      .default_value = required ? "" : "1",
-      .min = 1,
-      .max = kMaxSize,
-      .required = required};
+constexpr Choice<SamplesPerSlot> kSamplesPerSlot[] = {
+    {"any", SamplesPerSlot::kAny}, {"equal", SamplesPerSlot::kEqual}};
+constexpr Choice<Oversize> kOversize[] = {
+    {"error", Oversize::kError}, {"own-row", Oversize::kOwnRow}};
+constexpr Choice<PadRoutes> kPadRoutes[] = {
+    {"none", PadRoutes::kNone}, {"spread", PadRoutes::kSpread}};
+constexpr Choice<PlacementChoice> kPlacement[] = {
+    {"free", PlacementChoice::kFree},
+    {"current", PlacementChoice::kCurrent},
+    {"identity", PlacementChoice::kIdentity}};
+
+void add_topology(OptionTable& table, Topology& topology) {
+  table.number(
+      "dp", "N", topology.dp, kSize, "data-parallel slots of the dense part", {.required = true}
+  );
+  table.number("ep", "N", topology.ep, kSize, "expert-parallel ranks", {.required = true});
+  table.number("tp", "N", topology.tp, kSize, "tensor-parallel size of the dense part");
+  table.number("cp", "N", topology.cp, kSize, "context-parallel size");
+  table.number("pp", "N", topology.pp, kSize, "pipeline stages");
+  table.number(
+      "etp", "N", topology.etp, kSize,
+      "tensor-parallel size of the experts; not that of the dense part where not given"
+  );
+}
+
+void add_rows(OptionTable& table, PlanOptions& options) {
+  table.number(
+      "capacity", "C", options.cost.capacity_tokens,
+      {1, static_cast<double>(std::int64_t{1} << 40U)},
+      "tokens of a cell, that is of the whole tp*cp group that runs it, not of one GPU",
+      {.required = true}
+  );
+  table.number("row-multiple", "N", options.row_multiple, kSize, "rows are a multiple of this");
+  table.number(
+      "pad-multiple", "N", options.pad_multiple, kSize,
+      "lengths are rounded up to a multiple of this"
+  );
+}
+
+void add_constraints(OptionTable& table, Constraints& constraints) {
+  table.choice(
+      "samples-per-slot", "", constraints.samples_per_slot, kSamplesPerSlot,
+      "equal: every DP slot has as many samples as any other"
+  );
+  table.choice(
+      "oversize", "", constraints.oversize, kOversize,
+      "a sample over the capacity is an error, or alone in its cell (own-row)"
+  );
+  table.number(
+      "max-samples-per-cell", "N", constraints.max_samples_per_cell, {1, 1 << 30},
+      "at most so many samples in a cell; no limit where not given"
+  );
+  table.number(
+      "cell-pad-multiple", "M", constraints.cell_pad_multiple, {1, 1 << 30},
+      "a cell's tokens are filled up to a multiple of this, which divides the capacity"
+  );
+  table.choice(
+      "pad-routes", "", constraints.pad_routes, kPadRoutes,
+      "spread: the tokens that fill a cell are routed too, evenly over the EP ranks"
+  );
+  table.choice(
+      "placement", "", constraints.placement, kPlacement,
+      "current, identity: experts do not move, only samples are laid out"
+  );
 }
 
 // "NAME:ALPHA:BETA".
@@ -33,260 +86,149 @@ AttentionStage parse_stage(const std::string& text) {
       first != 0 && second != std::string::npos && text.find(':', second + 1) == std::string::npos,
       ErrorCode::kUsage, "--stage is '{}', expected NAME:ALPHA:BETA", text
   );
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   AttentionStage stage;
   stage.name = text.substr(0, first);
   const std::string what = "of --stage " + stage.name;
-  stage.alpha =
-      parse_real(text.substr(first + 1, second - first - 1), 0.0, kInfinity, "ALPHA " + what);
-  stage.beta = parse_real(text.substr(second + 1), 0.0, kInfinity, "BETA " + what);
+  stage.alpha = parse_number<double>(
+      text.substr(first + 1, second - first - 1), at_least(0), "ALPHA " + what
+  );
+  stage.beta = parse_number<double>(text.substr(second + 1), at_least(0), "BETA " + what);
   return stage;
 }
 
-std::vector<AttentionStage> attention_stages(const OptionValues& values) {
-  if (values.has("model")) {
+void add_costs(OptionTable& table, PlanRequest& request) {
+  table.number(
+      "alpha", "A", request.only_stage.alpha, at_least(0),
+      "cost of a full cell's tokens in the one attention stage",
+      {.hides_default = true, .contradicts = {"stage", "model"}}
+  );
+  table.number(
+      "beta", "B", request.only_stage.beta, at_least(0),
+      "cost of a sample as long as a full cell, quadratic in its length",
+      {.hides_default = true, .contradicts = {"stage", "model"}}
+  );
+  table.repeated(
+      "stage", "NAME:ALPHA:BETA", request.stages, parse_stage, "an attention stage of its own",
+      {.contradicts = {"alpha", "beta", "model"}}
+  );
+  table.text(
+      "model", "PRESET", request.model,
+      "derive the costs from a model's sizes: attention stages, and 1/etp a routed pair",
+      {.contradicts = {"alpha", "beta", "stage"}}
+  );
+  table.number(
+      "expert-weight", "W", request.expert_weight, at_least(0),
+      "cost of a routed pair at the peak EP rank; 1, or 1/etp with --model, where not given"
+  );
+}
+
+void add_search(OptionTable& table, PlanRequest& request) {
+  SearchOptions& search = request.options.search;
+  add_seed(table, search.seed);
+  table.number(
+      "chains", "P", search.num_chains, kSize,
+      "annealed layouts; chosen from the window's size where not given"
+  );
+  table.number(
+      "sweeps", "K", search.num_sweeps, {1, kMaxCount},
+      "work budget of a chain, reproducible; chosen from the window's size where not given",
+      {.contradicts = {"time-limit"}}
+  );
+  table.number(
+      "time-limit", "SECONDS", search.time_limit_seconds, {0.001, 1e9},
+      "stop after this time; the plan then says that it was time-limited",
+      {.contradicts = {"sweeps"}}
+  );
+  table.number(
+      "gap", "PERCENT", request.gap_percent, {0, 1e6},
+      "good enough: stop once max_shard is within so much of its lower bound",
+      {.hides_default = true}
+  );
+  add_threads(table, search.num_threads);
+}
+
+void add_migration(OptionTable& table, PlanRequest& request) {
+  MigrationOptions& migration = request.options.migration;
+  table.text(
+      "current-placement", "FILE", request.current_placement,
+      "where the experts live now: a placement file or a plan",
+      {.across_ranks = AcrossRanks::kGivenOrNot}
+  );
+  table.number(
+      "migration-cost-per-expert", "X", migration.cost_per_expert, at_least(0),
+      "what moving an expert costs, in units of max_shard"
+  );
+  table.number(
+      "horizon-steps", "N", migration.horizon_steps, {1, kMaxCount},
+      "optimizer steps that a placement serves"
+  );
+  table.number(
+      "max-moved-fraction", "F", migration.max_moved_fraction, {0, 1},
+      "of all experts of all layers, how many may move"
+  );
+  table.number(
+      "bytes-per-expert", "N", migration.bytes_per_expert, {0, kMaxCount},
+      "weights and optimizer state of an expert of a layer, for the report", {.hides_default = true}
+  );
+}
+
+// None where a model gives them.
+std::vector<AttentionStage> attention_stages(const PlanRequest& request) {
+  if (!request.model.empty()) {
     return {};
   }
-  std::vector<AttentionStage> stages;
-  for (const std::string& text : values.texts("stage")) {
-    stages.push_back(parse_stage(text));
-    const std::string& name = stages.back().name;
+  for (const AttentionStage& stage : request.stages) {
     RP_CHECK(
-        std::ranges::count(stages, name, &AttentionStage::name) == 1, ErrorCode::kUsage,
-        "--stage {} is given twice", name
+        std::ranges::count(request.stages, stage.name, &AttentionStage::name) == 1,
+        ErrorCode::kUsage, "--stage {} is given twice", stage.name
     );
   }
-  if (stages.empty()) {
-    const auto coefficient = [&](const char* name) {
-      return values.has(name) ? values.real(name) : 0.0;
-    };
-    stages.push_back({"full", coefficient("alpha"), coefficient("beta")});
-  }
-  return stages;
-}
-
-Topology topology_of(const OptionValues& values) {
-  const auto size = [&](const char* name) { return static_cast<int>(values.integer(name)); };
-  return {
-      .dp = size("dp"),
-      .ep = size("ep"),
-      .tp = size("tp"),
-      .cp = size("cp"),
-      .pp = size("pp"),
-      .etp = size("etp")};
-}
-
-SearchOptions search_of(const OptionValues& values) {
-  const auto number = [&](const char* name) { return values.has(name) ? values.integer(name) : 0; };
-  return {
-      .seed = static_cast<std::uint64_t>(values.integer("seed")),
-      .num_chains = static_cast<int>(number("chains")),
-      .num_sweeps = number("sweeps"),
-      .time_limit_seconds = values.has("time-limit") ? values.real("time-limit") : 0.0,
-      .target_gap = values.has("gap") ? values.real("gap") / 100.0 : 0.0,
-      .num_threads = static_cast<int>(number("threads"))};
-}
-
-MigrationOptions migration_of(const OptionValues& values) {
-  return {
-      .cost_per_expert = values.real("migration-cost-per-expert"),
-      .horizon_steps = values.integer("horizon-steps"),
-      .max_moved_fraction = values.real("max-moved-fraction"),
-      .bytes_per_expert = values.has("bytes-per-expert") ? values.integer("bytes-per-expert") : 0};
+  return request.stages.empty() ? std::vector{request.only_stage} : request.stages;
 }
 
 }  // namespace
 
-std::vector<Option> topology_options() {
-  return {
-      size_option("dp", "data-parallel slots of the dense part", true),
-      size_option("ep", "expert-parallel ranks", true),
-      size_option("tp", "tensor-parallel size of the dense part"),
-      size_option("cp", "context-parallel size"),
-      size_option("pp", "pipeline stages"),
-      size_option(
-          "etp", "tensor-parallel size of the experts; not that of the dense part where not given"
-      ),
-  };
+void add_seed(OptionTable& table, std::uint64_t& seed) {
+  table.number("seed", "S", seed, at_least(0), "seed of every random draw");
 }
 
-std::vector<Option> cost_options() {
-  return {
-      {.name = "alpha",
-       .kind = OptionKind::kReal,
-       .value_name = "A",
-       .help = "cost of a full cell's tokens in the one attention stage",
-       .min = 0.0,
-       .contradicts = {"stage", "model"}},
-      {.name = "beta",
-       .kind = OptionKind::kReal,
-       .value_name = "B",
-       .help = "cost of a sample as long as a full cell, quadratic in its length",
-       .min = 0.0,
-       .contradicts = {"stage", "model"}},
-      {.name = "stage",
-       .value_name = "NAME:ALPHA:BETA",
-       .help = "an attention stage of its own",
-       .repeated = true,
-       .contradicts = {"alpha", "beta", "model"}},
-      {.name = "model",
-       .value_name = "PRESET",
-       .help = "derive the costs from a model's sizes: attention stages, and 1/etp a routed pair",
-       .contradicts = {"alpha", "beta", "stage"}},
-      {.name = "expert-weight",
-       .kind = OptionKind::kReal,
-       .value_name = "W",
-       .help =
-           "cost of a routed pair at the peak EP rank; 1, or 1/etp with --model, where not given",
-       .min = 0.0},
-  };
-}
-
-Option seed_option() {
-  return {
-      .name = "seed",
-      .kind = OptionKind::kInteger,
-      .value_name = "S",
-      .help = "seed of every random draw",
-      .default_value = "1",
-      .min = 0.0};
-}
-
-Option threads_option() {
-  return {
-      .name = "threads",
-      .kind = OptionKind::kInteger,
-      .value_name = "N",
-      .help =
-          "threads of a rank; the node's cores divided by its ranks where not given; more than "
-          "four times the node's cores are of no use and not started",
-      .min = 1,
-      .max = 4096,
-      .across_ranks = AcrossRanks::kFree};
-}
-
-std::vector<Option> search_options() {
-  return {
-      seed_option(),
-      {.name = "chains",
-       .kind = OptionKind::kInteger,
-       .value_name = "P",
-       .help = "annealed layouts; chosen from the window's size where not given",
-       .min = 1,
-       .max = kMaxSize},
-      {.name = "sweeps",
-       .kind = OptionKind::kInteger,
-       .value_name = "K",
-       .help =
-           "work budget of a chain, reproducible; chosen from the window's size where not given",
-       .min = 1,
-       .max = kMaxCount,
-       .contradicts = {"time-limit"}},
-      {.name = "time-limit",
-       .kind = OptionKind::kReal,
-       .value_name = "SECONDS",
-       .help = "stop after this time; the plan then says that it was time-limited",
-       .min = 0.001,
-       .max = 1e9,
-       .contradicts = {"sweeps"}},
-      {.name = "gap",
-       .kind = OptionKind::kReal,
-       .value_name = "PERCENT",
-       .help = "good enough: stop once max_shard is within so much of its lower bound",
-       .min = 0.0,
-       .max = 1e6},
-      threads_option(),
-  };
-}
-
-std::vector<Option> migration_options() {
-  return {
-      {.name = "current-placement",
-       .value_name = "FILE",
-       .help = "where the experts live now: a placement file or a plan",
-       .across_ranks = AcrossRanks::kGivenOrNot},
-      {.name = "migration-cost-per-expert",
-       .kind = OptionKind::kReal,
-       .value_name = "X",
-       .help = "what moving an expert costs, in units of max_shard",
-       .default_value = "0",
-       .min = 0.0},
-      {.name = "horizon-steps",
-       .kind = OptionKind::kInteger,
-       .value_name = "N",
-       .help = "optimizer steps that a placement serves",
-       .default_value = "1",
-       .min = 1,
-       .max = kMaxCount},
-      {.name = "max-moved-fraction",
-       .kind = OptionKind::kReal,
-       .value_name = "F",
-       .help = "of all experts of all layers, how many may move",
-       .default_value = "1",
-       .min = 0.0,
-       .max = 1.0},
-      {.name = "bytes-per-expert",
-       .kind = OptionKind::kInteger,
-       .value_name = "N",
-       .help = "weights and optimizer state of an expert of a layer, for the report",
-       .min = 0,
-       .max = kMaxCount},
-  };
-}
-
-CommandSpec plan_spec() {
-  CommandSpec spec{
-      .name = "plan",
-      .positional = "WINDOW",
-      .summary = "Places experts, packs samples into rows and writes the plan of a window."};
-  spec.options = topology_options();
-  spec.options.push_back(
-      {.name = "capacity",
-       .kind = OptionKind::kInteger,
-       .value_name = "C",
-       .help = "tokens of a cell, that is of the whole tp*cp group that runs it, not of one GPU",
-       .min = 1,
-       .max = static_cast<double>(std::int64_t{1} << 40U),
-       .required = true}
+void add_threads(OptionTable& table, int& num_threads) {
+  table.number(
+      "threads", "N", num_threads, {1, 4096},
+      "threads of a rank; the node's cores divided by its ranks where not given; more than "
+      "four times the node's cores are of no use and not started",
+      {.across_ranks = AcrossRanks::kFree}
   );
-  spec.options.push_back(size_option("row-multiple", "rows are a multiple of this"));
-  spec.options.push_back(size_option("pad-multiple", "lengths are rounded up to a multiple of this")
-  );
-  for (const std::vector<Option>& part :
-       {constraint_options(), cost_options(), search_options(), migration_options()}) {
-    spec.options.insert(spec.options.end(), part.begin(), part.end());
-  }
-  spec.options.push_back(
-      {.name = "out,o",
-       .value_name = "FILE",
-       .help = "the plan to write (.json)",
-       .across_ranks = AcrossRanks::kFree}
-  );
-  return spec;
 }
 
-PlanRequest plan_request(const OptionValues& values) {
-  PlanRequest request;
-  request.window = values.positional();
-  request.out = values.text("out");
-  request.model = values.text("model");
-  request.verbosity = verbosity_of(values);
-  request.progress = values.flag("progress");
+OptionTable plan_options(PlanRequest& request) {
+  OptionTable table(
+      "plan", "Places experts, packs samples into rows and writes the plan of a window.",
+      request.common
+  );
+  table.positional("WINDOW", request.window);
+  add_topology(table, request.options.topology);
+  add_rows(table, request.options);
+  add_constraints(table, request.options.constraints);
+  add_costs(table, request);
+  add_search(table, request);
+  add_migration(table, request);
+  table.text(
+      "out,o", "FILE", request.out, "the plan to write (.json)",
+      {.across_ranks = AcrossRanks::kOutput}
+  );
+  return table;
+}
+
+PlanRequest completed(PlanRequest request) {
   PlanOptions& options = request.options;
-  options.topology = topology_of(values);
   validate_topology(options.topology, 0);
-  options.cost.capacity_tokens = values.integer("capacity");
-  options.cost.stages = attention_stages(values);
-  options.cost.expert_weight = values.has("expert-weight") ? values.real("expert-weight") : 1.0;
+  options.cost.stages = attention_stages(request);
+  options.cost.expert_weight = request.expert_weight.value_or(options.cost.expert_weight);
   validate_cost(options.cost);
-  options.row_multiple = static_cast<int>(values.integer("row-multiple"));
-  options.pad_multiple = values.integer("pad-multiple");
-  options.constraints = constraints_of(values);
-  options.search = search_of(values);
-  options.migration = migration_of(values);
-  if (values.has("current-placement")) {
-    options.current_placement =
-        read_placement(values.text("current-placement"), options.topology.ep);
+  options.search.target_gap = request.gap_percent / 100.0;
+  if (!request.current_placement.empty()) {
+    options.current_placement = read_placement(request.current_placement, options.topology.ep);
   }
   return request;
 }

@@ -1,37 +1,39 @@
-// The options of `plan`, and of the other commands that plan.
+// The options of `plan`, and those that other commands share with it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
 #include "cli/option_table.hpp"
 #include "routepack/options.hpp"
 
 namespace routepack::cli {
 
+// What the options of `plan` set.
 struct PlanRequest {
-  std::string window;  // the folder
-  std::string out;     // plan file; empty: none is written
-  std::string model;   // preset that gives the attention stages; empty: options.cost has them
+  CommonOptions common;
+  std::string window;                   // the folder
+  std::string out;                      // plan file; empty: none is written
+  std::string model;                    // preset that gives the attention stages; empty: see below
+  AttentionStage only_stage;            // --alpha and --beta
+  std::vector<AttentionStage> stages;   // in its place
+  std::optional<double> expert_weight;  // not given: 1, or the model's
+  double gap_percent = 0.0;
+  std::string current_placement;  // file; empty: none
   PlanOptions options;
-  Verbosity verbosity = Verbosity::kNormal;
-  bool progress = false;  // even where stderr is no terminal
 };
 
-// Parts of the option table, to be joined by commands.
-[[nodiscard]] std::vector<Option> topology_options();
-[[nodiscard]] std::vector<Option> cost_options();
-[[nodiscard]] std::vector<Option> search_options();
+// `request` must outlive the table.
+[[nodiscard]] OptionTable plan_options(PlanRequest& request);
+
+// With the plan options that several of the command's options decide together, or a file: stages,
+// expert weight, gap and current placement. Throws USAGE for two stages of one name,
+// TOPOLOGY_MISMATCH, NUMBER_OUT_OF_RANGE, and the errors of read_placement.
+[[nodiscard]] PlanRequest completed(PlanRequest request);
+
 // Those of any command that searches.
-[[nodiscard]] Option seed_option();
-[[nodiscard]] Option threads_option();
-[[nodiscard]] std::vector<Option> migration_options();
-
-[[nodiscard]] CommandSpec plan_spec();
-
-// Reads the file of --current-placement. Throws USAGE for values that are no stages,
-// TOPOLOGY_MISMATCH, and the errors of read_placement.
-[[nodiscard]] PlanRequest plan_request(const OptionValues& values);
+void add_seed(OptionTable& table, std::uint64_t& seed);
+void add_threads(OptionTable& table, int& num_threads);
 
 }  // namespace routepack::cli

@@ -37,36 +37,84 @@ constexpr std::array<NamedFault, 5> kFaults = {
     NamedFault{"stall", FaultKind::kDelay, 20.0},  // too late for everything: the job ends
     NamedFault{"die", FaultKind::kDie, 0.0}};
 
-struct CheckOptions {
-  StateShape shape;
+constexpr Choice<TransportKind> kTransports[] = {
+    {"mpi", TransportKind::kMpi}, {"nccl", TransportKind::kNccl}, {"auto", TransportKind::kAuto}};
+
+// What the options of `shuffle-check` set.
+struct CheckRequest {
+  CommonOptions common;
+  ModelPreset model;
+  // 0: the model's size.
+  StateShape shape = {.num_layers = 0, .num_experts = 0, .hidden = 0, .ffn = 0};
   double moved_fraction = 0.5;
   std::int64_t repeat = 1;
   ShuffleOptions shuffle;
   TransportKind transport = TransportKind::kMpi;
+  bool per_layer = false;
+  std::string fault_text;  // KIND@ROUND; empty: none
+
+  // What the text says.
   bool mismatch = false;       // the last rank is given another placement
   std::optional<Fault> fault;  // at the last rank
-  std::string fault_text;
 };
 
-// The size given as an option, else the model's.
-int size_of(const OptionValues& values, const char* name, int of_model) {
-  RP_CHECK(
-      values.has(name) || of_model > 0, ErrorCode::kUsage, "shuffle-check needs --{} or --model",
-      name
+OptionTable check_options(CheckRequest& request) {
+  OptionTable table(
+      "shuffle-check",
+      "Moves expert weights and optimizer state of known content; checks every byte.",
+      request.common
   );
-  return values.has(name) ? static_cast<int>(values.integer(name)) : of_model;
+  constexpr Range kSize = {1, kMaxSize};
+  StateShape& shape = request.shape;
+  table.number("ep", "N", shape.ep, kSize, "expert-parallel ranks", {.required = true});
+  table.number("edp", "N", shape.edp, kSize, "EDP shards; ep * edp is the number of ranks");
+  table.parsed(
+      "model", "NAME", request.model, find_preset, "", "preset that gives the sizes left out"
+  );
+  table.number("layers", "N", shape.num_layers, kSize, "MoE layers");
+  table.number("experts", "N", shape.num_experts, kSize, "experts of a layer");
+  table.number("hidden", "N", shape.hidden, kSize, "hidden size");
+  table.number("ffn", "N", shape.ffn, kSize, "inner size of an expert");
+  table.number(
+      "round-bytes", "N", request.shuffle.round_bytes, {16, 1e12}, "bytes a peer and round"
+  );
+  table.number("seed", "N", shape.seed, {0, 1e18}, "of contents and moves");
+  table.number(
+      "moved-fraction", "X", request.moved_fraction, {0, 1},
+      "share of each layer's experts that change their slot"
+  );
+  table.number(
+      "deadline", "SECONDS", request.shuffle.deadline_seconds, {0.01, 1e5},
+      "of a round; agreements have twice as long"
+  );
+  table.number("repeat", "N", request.repeat, {1, 1e9}, "shuffles, there and back");
+  table.choice(
+      "transport", "KIND", request.transport, kTransports,
+      "mpi (host memory), nccl (device memory), or auto: nccl if every rank can"
+  );
+  table.flag("per-layer", request.per_layer, "a transaction a layer, in the memory of one layer");
+  table.text(
+      "fault", "KIND@ROUND", request.fault_text,
+      "what goes wrong at the last rank: flip, drop, delay, stall, die, or mismatch (another "
+      "placement)"
+  );
+  return table;
 }
 
-StateShape read_shape(const OptionValues& values) {
-  const ModelPreset model = values.has("model") ? find_preset(values.text("model")) : ModelPreset{};
-  StateShape shape;
-  shape.num_layers = size_of(values, "layers", static_cast<int>(model.moe_layers().size()));
-  shape.num_experts = size_of(values, "experts", model.experts);
-  shape.hidden = size_of(values, "hidden", model.hidden);
-  shape.ffn = size_of(values, "ffn", model.expert_ffn);
-  shape.ep = static_cast<int>(values.integer("ep"));
-  shape.edp = static_cast<int>(values.integer("edp"));
-  shape.seed = static_cast<std::uint64_t>(values.integer("seed"));
+// The size given as an option, else the model's.
+int size_of(const char* name, int given, int of_model) {
+  RP_CHECK(
+      given > 0 || of_model > 0, ErrorCode::kUsage, "shuffle-check needs --{} or --model", name
+  );
+  return given > 0 ? given : of_model;
+}
+
+StateShape complete_shape(StateShape shape, const ModelPreset& model) {
+  shape.num_layers =
+      size_of("layers", shape.num_layers, static_cast<int>(model.moe_layers().size()));
+  shape.num_experts = size_of("experts", shape.num_experts, model.experts);
+  shape.hidden = size_of("hidden", shape.hidden, model.hidden);
+  shape.ffn = size_of("ffn", shape.ffn, model.expert_ffn);
   RP_CHECK(
       shape.num_experts % shape.ep == 0, ErrorCode::kExpertsNotDivisible,
       "{} experts are no multiple of --ep {}", shape.num_experts, shape.ep
@@ -74,7 +122,9 @@ StateShape read_shape(const OptionValues& values) {
   return shape;
 }
 
-void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
+// With what a fault's text says.
+CheckRequest with_fault(CheckRequest request, int num_ranks) {
+  const std::string& text = request.fault_text;
   const std::size_t at = text.find('@');
   const std::string kind = text.substr(0, at);
   const auto found = std::find_if(kFaults.begin(), kFaults.end(), [&](const NamedFault& named) {
@@ -87,51 +137,32 @@ void read_fault(const std::string& text, int num_ranks, CheckOptions& options) {
   RP_CHECK(
       num_ranks > 1, ErrorCode::kUsage, "--fault {}: nothing travels with a single rank", text
   );
-  options.fault_text = text;
-  options.mismatch = found == kFaults.end();
-  if (options.mismatch) {
-    return;
+  request.mismatch = found == kFaults.end();
+  if (!request.mismatch) {
+    request.fault = Fault{
+        .kind = found->kind,
+        .rank = num_ranks - 1,
+        .round = at == std::string::npos
+                     ? 0
+                     : parse_number<std::int64_t>(
+                           text.substr(at + 1), {0, kMaxSize}, "the round of --fault"
+                       ),
+        .delay_seconds = found->delay_deadlines * request.shuffle.deadline_seconds,
+        .choice = request.shape.seed * 2654435761U};
   }
-  Fault fault;
-  fault.kind = found->kind;
-  fault.rank = num_ranks - 1;
-  fault.round = at == std::string::npos
-                    ? 0
-                    : parse_integer(text.substr(at + 1), 0, kMaxSize, "the round of --fault");
-  fault.delay_seconds = found->delay_deadlines * options.shuffle.deadline_seconds;
-  fault.choice = options.shape.seed * 2654435761U;
-  options.fault = fault;
+  return request;
 }
 
-TransportKind read_transport(const std::string& text) {
-  constexpr std::array<std::string_view, 3> kNames = {"mpi", "nccl", "auto"};
-  constexpr std::array kKinds = {TransportKind::kMpi, TransportKind::kNccl, TransportKind::kAuto};
-  const auto found = std::find(kNames.begin(), kNames.end(), text);
+// With the sizes of the model and what several options decide together.
+CheckRequest completed(CheckRequest request, int num_ranks) {
+  request.shape = complete_shape(request.shape, request.model);
   RP_CHECK(
-      found != kNames.end(), ErrorCode::kUsage, "--transport {}: expected mpi, nccl or auto", text
+      num_ranks == request.shape.ep * request.shape.edp, ErrorCode::kUsage,
+      "--ep {} times --edp {} is not the number of MPI ranks, {}", request.shape.ep,
+      request.shape.edp, num_ranks
   );
-  return kKinds[static_cast<std::size_t>(found - kNames.begin())];
-}
-
-CheckOptions read_check_options(const OptionValues& values, int num_ranks) {
-  CheckOptions options;
-  options.shape = read_shape(values);
-  RP_CHECK(
-      num_ranks == options.shape.ep * options.shape.edp, ErrorCode::kUsage,
-      "--ep {} times --edp {} is not the number of MPI ranks, {}", options.shape.ep,
-      options.shape.edp, num_ranks
-  );
-  options.moved_fraction = values.real("moved-fraction");
-  options.repeat = values.integer("repeat");
-  options.transport = read_transport(values.text("transport"));
-  options.shuffle.round_bytes = values.integer("round-bytes");
-  options.shuffle.deadline_seconds = values.real("deadline");
-  options.shuffle.mode =
-      values.flag("per-layer") ? ShuffleMode::kPerLayer : ShuffleMode::kFullShadow;
-  if (values.has("fault")) {
-    read_fault(values.text("fault"), num_ranks, options);
-  }
-  return options;
+  request.shuffle.mode = request.per_layer ? ShuffleMode::kPerLayer : ShuffleMode::kFullShadow;
+  return request.fault_text.empty() ? request : with_fault(std::move(request), num_ranks);
 }
 
 // What stands in this rank's memory, found out without communication. Between the transactions of
@@ -168,7 +199,7 @@ std::string describe_own_bytes(
 
 class Check {
  public:
-  Check(const CheckOptions& options, const Communicator& comm)
+  Check(const CheckRequest& options, const Communicator& comm)
       : options_(options),
         comm_(comm),
         choice_(make_transport(options.transport, comm.get())),
@@ -314,7 +345,7 @@ class Check {
     print_output("verdict: ok, every byte is where the new placement puts it\n");
   }
 
-  const CheckOptions& options_;
+  const CheckRequest& options_;
   const Communicator& comm_;
   TransportChoice choice_;
   std::unique_ptr<FaultTransport> faulty_;
@@ -326,82 +357,14 @@ class Check {
   std::vector<double> seconds_;
 };
 
-void run_shuffle_check(const OptionValues& values, const Communicator& comm) {
-  const CheckOptions options = read_check_options(values, comm.num_mpi_ranks());
-  Check check{options, comm};
+void run_shuffle_check(const CheckRequest& asked, const Communicator& comm) {
+  const CheckRequest request = completed(asked, comm.num_mpi_ranks());
+  Check check{request, comm};
   check.run();
-}
-
-Option integer(const char* name, double min, double max, const char* help) {
-  return {
-      .name = name,
-      .kind = OptionKind::kInteger,
-      .value_name = "N",
-      .help = help,
-      .min = min,
-      .max = max};
-}
-
-template <class T>
-Option with_default(Option option, T value) {
-  option.default_value = fmt::format("{}", value);
-  return option;
-}
-
-std::vector<Option> check_options() {
-  Option moved = {
-      .name = "moved-fraction",
-      .kind = OptionKind::kReal,
-      .value_name = "X",
-      .help = "share of each layer's experts that change their slot",
-      .default_value = "0.5",
-      .min = 0,
-      .max = 1};
-  Option deadline = {
-      .name = "deadline",
-      .kind = OptionKind::kReal,
-      .value_name = "SECONDS",
-      .help = "of a round; agreements have twice as long",
-      .default_value = "60",
-      .min = 0.01,
-      .max = 1e5};
-  return {
-      integer("ep", 1, kMaxSize, "expert-parallel ranks"),
-      with_default(integer("edp", 1, kMaxSize, "EDP shards; ep * edp is the number of ranks"), 1),
-      {.name = "model", .value_name = "NAME", .help = "preset that gives the sizes left out"},
-      integer("layers", 1, kMaxSize, "MoE layers"),
-      integer("experts", 1, kMaxSize, "experts of a layer"),
-      integer("hidden", 1, kMaxSize, "hidden size"),
-      integer("ffn", 1, kMaxSize, "inner size of an expert"),
-      with_default(
-          integer("round-bytes", 16, 1e12, "bytes a peer and round"), ShuffleOptions{}.round_bytes
-      ),
-      with_default(integer("seed", 0, 1e18, "of contents and moves"), 1),
-      moved,
-      deadline,
-      with_default(integer("repeat", 1, 1e9, "shuffles, there and back"), 1),
-      {.name = "transport",
-       .value_name = "KIND",
-       .help = "mpi (host memory), nccl (device memory), or auto: nccl if every rank can",
-       .default_value = "mpi"},
-      {.name = "per-layer",
-       .kind = OptionKind::kFlag,
-       .help = "a transaction a layer, in the memory of one layer"},
-      {.name = "fault",
-       .value_name = "KIND@ROUND",
-       .help = "what goes wrong at the last rank: flip, drop, delay, stall, die, or mismatch "
-               "(another placement)"}};
 }
 
 }  // namespace
 
-Command shuffle_check_command() {
-  CommandSpec spec;
-  spec.name = "shuffle-check";
-  spec.summary = "Moves expert weights and optimizer state of known content; checks every byte.";
-  spec.options = check_options();
-  spec.options.front().required = true;
-  return {spec, run_shuffle_check};
-}
+Command shuffle_check_command() { return make_command(check_options, run_shuffle_check); }
 
 }  // namespace routepack::cli

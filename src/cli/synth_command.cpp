@@ -1,190 +1,133 @@
 // routepack synth --preset NAME --out DIR: a synthetic window.
 #include <fmt/ranges.h>
 
-#include <cstdio>
+#include <optional>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "cli/synth_run.hpp"
 #include "comm/agreement.hpp"
+#include "synth/synth_run.hpp"
 
 namespace routepack::cli {
 namespace {
 
 constexpr double kMaxInteger = 1e9;
+constexpr Range kCount = {1, kMaxInteger};
 
-Option number(const char* name, OptionKind kind, double min, double max, const char* help) {
-  return {.name = name, .kind = kind, .value_name = "N", .help = help, .min = min, .max = max};
-}
+constexpr Choice<WindowForm> kForms[] = {
+    {"counts", WindowForm::kCounts}, {"routes", WindowForm::kRoutes}};
 
-template <class T>
-Option with_default(Option option, T value) {
-  option.default_value = fmt::format("{}", value);
-  return option;
-}
+// What the options of `synth` set.
+struct SynthCommandRequest {
+  CommonOptions common;
+  SynthRequest synth;
+  std::optional<std::int64_t> num_prompts;  // not given: the default, or as the samples need
+};
 
-std::vector<Option> window_options(const SynthOptions& defaults) {
-  constexpr OptionKind kInteger = OptionKind::kInteger;
-  constexpr OptionKind kReal = OptionKind::kReal;
-  return {
-      {.name = "preset",
-       .value_name = "NAME",
-       .help = fmt::format("the model: {}", fmt::join(preset_names(), ", ")),
-       .required = true},
-      {.name = "out,o",
-       .value_name = "DIR",
-       .help = "the window's folder",
-       .required = true,
-       .across_ranks = AcrossRanks::kFree},
-      {.name = "force",
-       .kind = OptionKind::kFlag,
-       .help = "write into a folder that holds files but no window; those files stay"},
-      with_default(number("seed", kInteger, 0, 1e18, "same seed, same bytes"), defaults.seed),
-      number(
-          "model-seed", kInteger, 0, 1e18,
-          "of popularity; equal ones with other seeds: new samples of one model; default: the seed"
-      ),
-      number("samples", kInteger, 1, kMaxInteger, "samples; default: prompts times rollouts"),
-      number("prompts", kInteger, 1, kMaxInteger, "prompts; default: 64, or as --samples needs"),
-      with_default(
-          number("rollouts", kInteger, 1, kMaxInteger, "samples a prompt"), defaults.rollouts
-      ),
-      with_default(
-          number("length-median", kReal, 1, kMaxInteger, "median response, tokens"),
-          defaults.length_median
-      ),
-      with_default(
-          number("length-between", kReal, 0, 5, "spread of log lengths between prompts"),
-          defaults.length_between
-      ),
-      with_default(
-          number("length-within", kReal, 0, 5, "spread of log lengths within a prompt"),
-          defaults.length_within
-      ),
-      with_default(
-          number("length-max", kInteger, 2, kMaxInteger, "longest sample, tokens"),
-          defaults.length_max
-      ),
-      with_default(
-          number("prompt-median", kReal, 1, kMaxInteger, "median prompt, tokens"),
-          defaults.prompt_median
-      ),
-      with_default(
-          number("capped-share", kReal, 0, 1, "share of samples of exactly the longest length"),
-          defaults.capped_share
-      ),
-  };
-}
-
-std::vector<Option> routing_options(const SynthOptions& defaults) {
-  constexpr OptionKind kReal = OptionKind::kReal;
-  return {
-      {.name = "popularity",
-       .value_name = "KIND",
-       .help = "of experts: lognormal:SIGMA, zipf:EXPONENT or flat; default: lognormal:1.1, with a "
-               "pattern flat"},
-      with_default(
-          number("spread", kReal, 0, 5, "spread over samples of an expert's log rate"),
-          defaults.spread
-      ),
-      with_default(
-          number("share-prompt", kReal, 0, 1, "part of it that a prompt's rollouts share"),
-          defaults.share_prompt
-      ),
-      with_default(
-          number("design-effect", kReal, 0, 100, "variance of counts against independent tokens"),
-          defaults.design_effect
-      ),
-      {.name = "pattern",
-       .value_name = "NAME",
-       .help = fmt::format(
-           "a workload with one cause of imbalance: {}", fmt::join(pattern_names(), ", ")
-       ),
-       .default_value = std::string(name_of(defaults.pattern))},
-      with_default(
-          number(
-              "pattern-ep", OptionKind::kInteger, 1, kMaxInteger,
-              "EP ranks that a pattern is made for"
-          ),
-          defaults.pattern_ep
-      ),
-      with_default(
-          number("heat", kReal, 1, 1e6, "popularity of a pattern's hot experts"), defaults.heat
-      ),
-      with_default(
-          number(
-              "step", OptionKind::kInteger, 0, kMaxInteger, "optimizer step of pattern and drift"
-          ),
-          defaults.step
-      ),
-      with_default(
-          number("drift", kReal, 0, 5, "change of an expert's log popularity at every step"),
-          defaults.drift
-      ),
-      {.name = "form",
-       .value_name = "FORM",
-       .help = "counts (per sample and expert) or routes (of every token)",
-       .default_value = "counts"},
-      {.name = "all-layers",
-       .kind = OptionKind::kFlag,
-       .help = "routes: the layer axis has dense layers too"},
-      {.name = "last-route",
-       .kind = OptionKind::kFlag,
-       .help = "routes: the last token of a sample has a route"},
-      {.name = "name", .value_name = "TEXT", .help = "the window's name in reports"},
-  };
-}
-
-WindowForm parse_form(const std::string& word) {
-  RP_CHECK(
-      word == "counts" || word == "routes", ErrorCode::kUsage,
-      "--form is {}, it must be counts or routes", word
+void add_window(OptionTable& table, SynthCommandRequest& request) {
+  SynthOptions& window = request.synth.window;
+  table.parsed(
+      "preset", "NAME", window.model, find_preset, "",
+      fmt::format("the model: {}", fmt::join(preset_names(), ", ")), {.required = true}
   );
-  return word == "routes" ? WindowForm::kRoutes : WindowForm::kCounts;
+  table.text(
+      "out,o", "DIR", request.synth.out, "the window's folder",
+      {.required = true, .across_ranks = AcrossRanks::kOutput}
+  );
+  table.flag(
+      "force", request.synth.force,
+      "write into a folder that holds files but no window; those files stay"
+  );
+  table.number("seed", "N", window.seed, {0, 1e18}, "same seed, same bytes");
+  table.number(
+      "model-seed", "N", window.model_seed, {0, 1e18},
+      "of popularity; equal ones with other seeds: new samples of one model; default: the seed"
+  );
+  table.number(
+      "samples", "N", window.num_samples, kCount, "samples; default: prompts times rollouts"
+  );
+  table.number(
+      "prompts", "N", request.num_prompts, kCount, "prompts; default: 64, or as --samples needs"
+  );
+  table.number("rollouts", "N", window.rollouts, kCount, "samples a prompt");
 }
 
-SynthRequest request_of(const OptionValues& values) {
-  SynthRequest request;
-  request.out = values.text("out");
-  request.force = values.flag("force");
+void add_lengths(OptionTable& table, SynthOptions& window) {
+  table.number("length-median", "N", window.length_median, kCount, "median response, tokens");
+  table.number(
+      "length-between", "N", window.length_between, {0, 5}, "spread of log lengths between prompts"
+  );
+  table.number(
+      "length-within", "N", window.length_within, {0, 5}, "spread of log lengths within a prompt"
+  );
+  table.number("length-max", "N", window.length_max, {2, kMaxInteger}, "longest sample, tokens");
+  table.number("prompt-median", "N", window.prompt_median, kCount, "median prompt, tokens");
+  table.number(
+      "capped-share", "N", window.capped_share, {0, 1},
+      "share of samples of exactly the longest length"
+  );
+}
+
+void add_routing(OptionTable& table, SynthOptions& window) {
+  table.parsed(
+      "popularity", "KIND", window.popularity, parse_popularity, "",
+      "of experts: lognormal:SIGMA, zipf:EXPONENT or flat; default: lognormal:1.1, with a "
+      "pattern flat"
+  );
+  table.number("spread", "N", window.spread, {0, 5}, "spread over samples of an expert's log rate");
+  table.number(
+      "share-prompt", "N", window.share_prompt, {0, 1}, "part of it that a prompt's rollouts share"
+  );
+  table.number(
+      "design-effect", "N", window.design_effect, {0, 100},
+      "variance of counts against independent tokens"
+  );
+  table.parsed(
+      "pattern", "NAME", window.pattern, parse_pattern, std::string(name_of(window.pattern)),
+      fmt::format("a workload with one cause of imbalance: {}", fmt::join(pattern_names(), ", "))
+  );
+  table.number("pattern-ep", "N", window.pattern_ep, kCount, "EP ranks that a pattern is made for");
+  table.number("heat", "N", window.heat, {1, 1e6}, "popularity of a pattern's hot experts");
+  table.number("step", "N", window.step, {0, kMaxInteger}, "optimizer step of pattern and drift");
+  table.number(
+      "drift", "N", window.drift, {0, 5}, "change of an expert's log popularity at every step"
+  );
+}
+
+void add_form(OptionTable& table, SynthOptions& window) {
+  table.choice(
+      "form", "FORM", window.form, kForms,
+      "counts (per sample and expert) or routes (of every token)"
+  );
+  table.flag("all-layers", window.all_layers, "routes: the layer axis has dense layers too");
+  table.flag("last-route", window.last_route, "routes: the last token of a sample has a route");
+  table.text("name", "TEXT", window.name, "the window's name in reports");
+}
+
+OptionTable synth_options(SynthCommandRequest& request) {
+  OptionTable table(
+      "synth", "Makes a synthetic window: one optimizer step of rollouts of a known model.",
+      request.common
+  );
+  add_window(table, request);
+  add_lengths(table, request.synth.window);
+  add_routing(table, request.synth.window);
+  add_form(table, request.synth.window);
+  return table;
+}
+
+// What several options decide together.
+SynthRequest completed(const SynthCommandRequest& asked) {
+  SynthRequest request = asked.synth;
   SynthOptions& window = request.window;
-  window.model = find_preset(values.text("preset"));
-  window.seed = static_cast<std::uint64_t>(values.integer("seed"));
-  if (values.has("model-seed")) {
-    window.model_seed = static_cast<std::uint64_t>(values.integer("model-seed"));
-  }
-  window.rollouts = values.integer("rollouts");
-  if (values.has("samples")) {
-    window.num_samples = values.integer("samples");
+  if (asked.num_prompts) {
+    window.num_prompts = *asked.num_prompts;
+  } else if (window.num_samples > 0) {
     window.num_prompts = ceil_divide(window.num_samples, window.rollouts);
   }
-  if (values.has("prompts")) {
-    window.num_prompts = values.integer("prompts");
-  }
-  window.length_median = values.real("length-median");
-  window.length_between = values.real("length-between");
-  window.length_within = values.real("length-within");
-  window.length_max = values.integer("length-max");
-  window.prompt_median = values.real("prompt-median");
-  window.capped_share = values.real("capped-share");
-  if (values.has("popularity")) {
-    window.popularity = parse_popularity(values.text("popularity"));
-  }
-  window.spread = values.real("spread");
-  window.share_prompt = values.real("share-prompt");
-  window.design_effect = values.real("design-effect");
-  window.pattern = parse_pattern(values.text("pattern"));
-  window.pattern_ep = static_cast<int>(values.integer("pattern-ep"));
-  window.heat = values.real("heat");
-  window.step = values.integer("step");
-  window.drift = values.real("drift");
-  window.form = parse_form(values.text("form"));
-  window.all_layers = values.flag("all-layers");
-  window.last_route = values.flag("last-route");
-  window.name = values.has("name") ? values.text("name") : "";
   RP_CHECK(
       window.form == WindowForm::kRoutes || !(window.all_layers || window.last_route),
       ErrorCode::kUsage, "--all-layers and --last-route need --form routes"
@@ -193,9 +136,9 @@ SynthRequest request_of(const OptionValues& values) {
 }
 
 // Tenths of the work, each on a line of stderr.
-SynthProgress progress_of(const OptionValues& values) {
+SynthProgress progress_of(const CommonOptions& common) {
   const ProgressStyle style =
-      progress_style(true, verbosity_of(values), values.flag("progress"), stderr_is_terminal());
+      progress_style(true, common.verbosity(), common.progress, stderr_is_terminal());
   if (style == ProgressStyle::kNone) {
     return {};
   }
@@ -208,9 +151,9 @@ SynthProgress progress_of(const OptionValues& values) {
   };
 }
 
-void run_command(const OptionValues& values, const Communicator& comm) {
-  const SynthRequest request = agree_on([&values] { return request_of(values); }, comm);
-  const SynthSummary summary = run_synth(request, progress_of(values), comm);
+void run_command(const SynthCommandRequest& asked, const Communicator& comm) {
+  const SynthRequest request = agree_on([&asked] { return completed(asked); }, comm);
+  const SynthSummary summary = run_synth(request, progress_of(asked.common), comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"median_tokens\": {}, \"longest_tokens\": {}, "
@@ -223,17 +166,6 @@ void run_command(const OptionValues& values, const Communicator& comm) {
 
 }  // namespace
 
-Command synth_command() {
-  const SynthOptions defaults;
-  std::vector<Option> options = window_options(defaults);
-  for (Option& option : routing_options(defaults)) {
-    options.push_back(std::move(option));
-  }
-  return {
-      {.name = "synth",
-       .summary = "Makes a synthetic window: one optimizer step of rollouts of a known model.",
-       .options = std::move(options)},
-      run_command};
-}
+Command synth_command() { return make_command(synth_options, run_command); }
 
 }  // namespace routepack::cli

@@ -13,7 +13,6 @@
 #include "base/node_memory.hpp"
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
-#include "io/file_sample.hpp"
 #include "io/input_file.hpp"
 
 namespace routepack {

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "base/digest.hpp"
+
 namespace routepack {
 
 // Which content a path led to when it was opened.
@@ -86,5 +88,17 @@ class FileCopy {
   FileStamp stamp_;
   std::unique_ptr<std::byte[]> bytes_;
 };
+
+// A fingerprint that costs the same whatever the file's size: its length and blocks of its bytes.
+// Equal copies have equal ones; a difference outside the blocks is not seen.
+struct FileSample {
+  std::int64_t bytes = 0;  // of the whole file
+  Digest digest;           // of the blocks
+  bool operator==(const FileSample&) const = default;
+};
+
+// 64 blocks of 16 KiB at even distances, the first and the last included; a file of up to 1 MiB
+// whole. Throws FILE_MALFORMED where the file shrinks while it is read.
+[[nodiscard]] FileSample sample_file(const InputFile& file);
 
 }  // namespace routepack

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "io/window_names.hpp"
+#include "io/window_reader.hpp"
 
 namespace routepack {
 namespace {
