@@ -150,6 +150,7 @@ TEST(AnnealLayer, EndsNoWorseThanADescentWherePlacesAreMany) {
   std::int64_t annealed = 0;
   std::int64_t descended = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
     const Instance instance = make_instance(seed, 64, 8, 20);
     annealed += anneal(instance, {}, 20'000).sum_peaks;
     descended += refine_layer(instance.demand, 20, 8, instance.start, {.max_passes = 50}).sum_peaks;
@@ -179,6 +180,7 @@ TEST(AnnealLayer, KeepsWithinTheMovesAllowed) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     const Instance instance = draw_instance(seed);
     for (const std::int64_t limit : {0, 1, 2, 5, 1000}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", limit " + std::to_string(limit));
       const RowAwareResult result = anneal(instance, {.max_moved = limit});
       EXPECT_LE(result.moved_experts, limit);
       if (limit <= 1) {  // no swap moves a single expert
@@ -208,6 +210,7 @@ TEST(AnnealLayer, GivesTheSamePlacementAtEverySimdLevel) {
 TEST(AnnealLayer, DrawsAnewInAnotherRound) {
   int different = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
     const Instance instance = make_instance(seed, 64, 8, 20);
     EXPECT_EQ(anneal(instance, {}, 500, 1).slots, anneal(instance, {}, 500, 1).slots);
     different += anneal(instance, {}, 500, 1).slots != anneal(instance, {}, 500, 2).slots ? 1 : 0;

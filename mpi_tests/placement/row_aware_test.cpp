@@ -115,6 +115,7 @@ TEST(RefineLayer, KeepsWithinTheMovesAllowed) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Instance instance = draw_instance(seed);
     for (const std::int64_t limit : {0, 1, 2, 5, 1000}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", limit " + std::to_string(limit));
       const RowAwareResult result = refine(instance, {.max_passes = 50, .max_moved = limit});
       EXPECT_LE(result.moved_experts, limit);
       if (limit <= 1) {  // no swap moves a single expert
