@@ -24,6 +24,7 @@ Energies random_energies(std::size_t count, Draws& draws) {
 TEST(Resample, GivesFloorOrCeilingOfTheExpectedCopiesAndKeepsTheCount) {
   Draws draws{1};
   for (int trial = 0; trial < 500; ++trial) {
+    SCOPED_TRACE(trial);
     const std::size_t count = 1 + static_cast<std::size_t>(draws.below(40));
     const Energies energies = random_energies(count, draws);
     const double step = static_cast<double>(draws.below(100)) / 5000.0;
@@ -86,6 +87,7 @@ TEST(FamilyStatistics, CountsDescendants) {
 TEST(FindStep, MeetsTheCullingTargetOrTheCap) {
   Draws draws{2};
   for (int trial = 0; trial < 100; ++trial) {
+    SCOPED_TRACE(trial);
     const Energies energies = random_energies(32, draws);
     const double step = find_step(energies, 0.07, 1.0);
     EXPECT_NEAR(culling_fraction(energies, step), 0.07, 1e-6);
@@ -97,6 +99,7 @@ TEST(FindStep, MeetsTheCullingTargetOrTheCap) {
 TEST(Cool, ReachesTheLastTemperatureInTheStagesLeft) {
   Draws draws{3};
   for (int trial = 0; trial < 50; ++trial) {
+    SCOPED_TRACE(trial);
     std::int64_t temperature = 1'000'000;
     const std::int64_t last = 1000;
     for (int left = 30; left > 0; --left) {
@@ -113,6 +116,7 @@ TEST(Cool, ReachesTheLastTemperatureInTheStagesLeft) {
 
 TEST(SweepsOfStage, SumToTheBudget) {
   for (const std::int64_t sweeps : {0, 1, 7, 48, 1000}) {
+    SCOPED_TRACE(sweeps);
     std::int64_t total = 0;
     for (int stage = 0; stage < 24; ++stage) {
       const std::int64_t mine = sweeps_of_stage(sweeps, 24, stage);
@@ -128,6 +132,7 @@ TEST(Acceptance, AcceptsRisesWithTheBoltzmannProbability) {
   const Acceptance acceptance{Acceptance::make_table()};
   constexpr std::int64_t kTemperature = 1'000'000;
   for (const std::int64_t rise : {100'000, 1'000'000, 3'000'000}) {
+    SCOPED_TRACE(rise);
     int accepted = 0;
     constexpr std::uint32_t kDraws = 100'000;
     for (std::uint32_t draw = 0; draw < kDraws; ++draw) {

@@ -76,6 +76,7 @@ TEST(Population, NeverLosesItsBestAndReportsARecount) {
   SearchScore before = population.best_score();
   const Stopwatch clock;
   for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
     // Hotter than any start: the chains leave the best layout behind.
     population.anneal({4 * scale, scale, 3, 6, 0.0}, clock, {});
     EXPECT_LE(population.best_score(), before);
@@ -128,6 +129,7 @@ TEST(Population, ADeadlineEndsARoundOnEveryRank) {
 TEST(LevelOwners, MovesAsFewChainsAsLevelCountsNeed) {
   testing::Draws draws{9};
   for (int trial = 0; trial < 300; ++trial) {
+    SCOPED_TRACE(trial);
     const int chains = 1 + static_cast<int>(draws.below(20));
     const int ranks = 1 + static_cast<int>(draws.below(6));
     const ChainOwners owners = deal_chains(chains, ranks);

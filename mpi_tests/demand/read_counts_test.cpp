@@ -27,13 +27,20 @@ CountedDemand read(const std::vector<std::int64_t>& counts, const std::string& d
 
 const std::vector<std::int64_t> kCounts = {3, 2, 1, 0, 3, 3, 1, 1, 0, 0, 0, 2};
 
-TEST(ReadCounts, ConvertsAnyIntegerDtype) {
-  for (const char* descr : {"|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"}) {
-    const CountedDemand counted = read(kCounts, descr);
-    EXPECT_EQ(counted.demand, std::vector<std::uint32_t>(kCounts.begin(), kCounts.end()));
-    EXPECT_EQ(counted.routed_pairs, 8);
-  }
+class CountsOfDtype : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CountsOfDtype, AreConverted) {
+  const CountedDemand counted = read(kCounts, GetParam());
+  EXPECT_EQ(counted.demand, std::vector<std::uint32_t>(kCounts.begin(), kCounts.end()));
+  EXPECT_EQ(counted.routed_pairs, 8);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    ReadCounts,
+    CountsOfDtype,
+    ::testing::Values("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"),
+    [](const auto& descr) { return std::string(descr.param).substr(1); }
+);
 
 TEST(ReadCounts, RefusesEntriesOutsideTheSample) {
   std::vector<std::int64_t> counts = kCounts;

@@ -91,7 +91,7 @@ void expect_attention(const ModelPreset& preset, Keys& keys) {
   EXPECT_EQ(seen.size(), preset.shapes.size());
 }
 
-TEST(ModelPreset, HasTheValuesOfEveryFile) {
+TEST(ModelPreset, IsThereForEveryFile) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(ROUTEPACK_CONFIGS)) {
     if (entry.path().extension() == ".cfg" && entry.path().stem() != "default") {
@@ -99,30 +99,48 @@ TEST(ModelPreset, HasTheValuesOfEveryFile) {
     }
   }
   EXPECT_THAT(preset_names(), UnorderedElementsAreArray(files));
-  for (const std::string& name : preset_names()) {
-    SCOPED_TRACE(name);
-    const ModelPreset preset = find_preset(name);
-    Keys keys = keys_of_file(std::filesystem::path(ROUTEPACK_CONFIGS) / (name + ".cfg"));
-    const auto expect = [&](const char* key, std::int64_t value, const char* otherwise) {
-      EXPECT_EQ(std::to_string(value), take(keys, key, otherwise)) << key;
-    };
-    EXPECT_EQ(preset.name, name);
-    expect("layers", preset.layers, "missing");
-    expect("dense_layers", preset.dense_layers, "missing");
-    expect("dense_ffn", preset.dense_ffn, "0");
-    expect("hidden", preset.hidden, "missing");
-    expect("experts", preset.experts, "missing");
-    expect("top_k", preset.top_k, "missing");
-    expect("expert_ffn", preset.expert_ffn, "missing");
-    expect("shared_experts", preset.shared_experts, "0");
-    expect("shared_ffn", preset.shared_ffn, "0");
-    expect("router_groups", preset.router_groups, "1");
-    expect("router_groups_picked", preset.router_groups_picked, "1");
-    expect("context_tokens", preset.context_tokens, "missing");
-    expect_attention(preset, keys);
-    EXPECT_THAT(keys, IsEmpty());
-  }
 }
+
+// Names of tests have no '-' or '.'.
+std::string test_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == '.'; }, '_'
+  );
+  return name;
+}
+
+class PresetOfFile : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PresetOfFile, HasTheValuesOfTheFile) {
+  const std::string& name = GetParam();
+  const ModelPreset preset = find_preset(name);
+  Keys keys = keys_of_file(std::filesystem::path(ROUTEPACK_CONFIGS) / (name + ".cfg"));
+  const auto expect = [&](const char* key, std::int64_t value, const char* otherwise) {
+    EXPECT_EQ(std::to_string(value), take(keys, key, otherwise)) << key;
+  };
+  EXPECT_EQ(preset.name, name);
+  expect("layers", preset.layers, "missing");
+  expect("dense_layers", preset.dense_layers, "missing");
+  expect("dense_ffn", preset.dense_ffn, "0");
+  expect("hidden", preset.hidden, "missing");
+  expect("experts", preset.experts, "missing");
+  expect("top_k", preset.top_k, "missing");
+  expect("expert_ffn", preset.expert_ffn, "missing");
+  expect("shared_experts", preset.shared_experts, "0");
+  expect("shared_ffn", preset.shared_ffn, "0");
+  expect("router_groups", preset.router_groups, "1");
+  expect("router_groups_picked", preset.router_groups_picked, "1");
+  expect("context_tokens", preset.context_tokens, "missing");
+  expect_attention(preset, keys);
+  EXPECT_THAT(keys, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ModelPreset,
+    PresetOfFile,
+    ::testing::ValuesIn(preset_names()),
+    [](const auto& preset) { return test_name(preset.param); }
+);
 
 TEST(ModelPreset, KnowsTheModelsOfThePaperAndOthers) {
   const std::vector<std::string> names = preset_names();
@@ -268,36 +286,48 @@ TEST(ModelCost, OfLingTinyByHand) {
   EXPECT_THAT(stages[1].beta, DoubleNear(8192.0 * 6 * 16 * (192 + 128) / kPair, 1e-9));
 }
 
+struct Published {
+  const char* name;
+  double vocabulary;
+  double parameters;
+};
+
+void PrintTo(const Published& model, std::ostream* out) { *out << model.name; }
+
+class PublishedSize : public ::testing::TestWithParam<Published> {};
+
 // Half of the FLOPs of a token in matrices is the number of their elements. With the routed
 // experts and the two embeddings this must give the published size of the model; what is missing,
 // norms and biases, is below a thousandth of it.
-TEST(ModelCost, MatricesAddUpToThePublishedSize) {
-  struct Published {
-    const char* name;
-    double vocabulary;
-    double parameters;
-  };
-  for (const Published& model :
-       {Published{"qwen3-30b-a3b", 151'936, 30.532e9},
+TEST_P(PublishedSize, IsWhatTheMatricesAddUpTo) {
+  const Published& model = GetParam();
+  const ModelPreset preset = find_preset(model.name);
+  double elements = 2.0 * model.vocabulary * preset.hidden;
+  for (int layer = 0; layer < preset.layers; ++layer) {
+    const auto index =
+        static_cast<std::size_t>(preset.shape_of_layer[static_cast<std::size_t>(layer)]);
+    const AttentionShape& shape = preset.shapes[index];
+    const bool delta = shape.kind == AttentionKind::kGatedDeltaNet;
+    const double state = delta ? 7.0 * shape.heads * shape.qk_dim * shape.v_dim : 0.0;
+    elements += (static_cast<double>(dense_flops_per_token(preset, layer)) - state) / 2;
+  }
+  elements += static_cast<double>(preset.moe_layers().size()) * 3.0 * preset.experts *
+              preset.hidden * preset.expert_ffn;
+  EXPECT_THAT(elements, DoubleNear(model.parameters, 1e-3 * model.parameters));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ModelCost,
+    PublishedSize,
+    ::testing::Values(
+        Published{"qwen3-30b-a3b", 151'936, 30.532e9},
         Published{"qwen3-235b-a22b", 151'936, 235.09e9},
         Published{"deepseek-v3", 129'280, 671.03e9},
         Published{"qwen3-next-80b-a3b", 151'936, 79.674e9},
-        Published{"moonlight-16b-a3b", 163'840, 15.96e9}}) {
-    const ModelPreset preset = find_preset(model.name);
-    double elements = 2.0 * model.vocabulary * preset.hidden;
-    for (int layer = 0; layer < preset.layers; ++layer) {
-      const auto index =
-          static_cast<std::size_t>(preset.shape_of_layer[static_cast<std::size_t>(layer)]);
-      const AttentionShape& shape = preset.shapes[index];
-      const bool delta = shape.kind == AttentionKind::kGatedDeltaNet;
-      const double state = delta ? 7.0 * shape.heads * shape.qk_dim * shape.v_dim : 0.0;
-      elements += (static_cast<double>(dense_flops_per_token(preset, layer)) - state) / 2;
-    }
-    elements += static_cast<double>(preset.moe_layers().size()) * 3.0 * preset.experts *
-                preset.hidden * preset.expert_ffn;
-    EXPECT_THAT(elements, DoubleNear(model.parameters, 1e-3 * model.parameters)) << model.name;
-  }
-}
+        Published{"moonlight-16b-a3b", 163'840, 15.96e9}
+    ),
+    [](const auto& model) { return test_name(model.param.name); }
+);
 
 }  // namespace
 }  // namespace routepack

@@ -38,30 +38,38 @@ int status_of_child(const std::function<void()>& action) {
   return status;
 }
 
-TEST(Leftovers, AreRemovedAndTheSignalEndsTheProcess) {
-  for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) {
-    const TempFolder folder;
-    write_file(folder.file("out"), "old");
-    const int status = status_of_child([&] {
-      AtomicFile file(folder.file("out"));
-      file.write("half");
-      AtomicFile other(folder.file("other"));
-      const StagedWindow window(folder.file("window"), false);
-      for (const char* name : kWindowFiles) {
-        write_file(window.temporary() + "/" + name, "half");
-      }
-      AtomicFile inside(window.temporary() + "/window.json");
-      if (folder.num_entries() != 4U) {
-        ::_exit(1);
-      }
-      ::raise(signal_number);
-    });
-    EXPECT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
-    EXPECT_EQ(WTERMSIG(status), signal_number);
-    EXPECT_EQ(read_file(folder.file("out")), "old");
-    EXPECT_EQ(folder.num_entries(), 1U);
-  }
+class LeftoversOfSignal : public ::testing::TestWithParam<int> {};
+
+TEST_P(LeftoversOfSignal, AreRemovedAndTheSignalEndsTheProcess) {
+  const int signal_number = GetParam();
+  const TempFolder folder;
+  write_file(folder.file("out"), "old");
+  const int status = status_of_child([&] {
+    AtomicFile file(folder.file("out"));
+    file.write("half");
+    AtomicFile other(folder.file("other"));
+    const StagedWindow window(folder.file("window"), false);
+    for (const char* name : kWindowFiles) {
+      write_file(window.temporary() + "/" + name, "half");
+    }
+    AtomicFile inside(window.temporary() + "/window.json");
+    if (folder.num_entries() != 4U) {
+      ::_exit(1);
+    }
+    ::raise(signal_number);
+  });
+  EXPECT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  EXPECT_EQ(WTERMSIG(status), signal_number);
+  EXPECT_EQ(read_file(folder.file("out")), "old");
+  EXPECT_EQ(folder.num_entries(), 1U);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Signals,
+    LeftoversOfSignal,
+    ::testing::Values(SIGHUP, SIGINT, SIGTERM),
+    [](const auto& signal) { return std::string("SIG") + ::sigabbrev_np(signal.param); }
+);
 
 TEST(Leftovers, WhatIsFinishedStays) {
   const TempFolder folder;

@@ -37,38 +37,51 @@ void expect_malformed(const std::string& file, const std::string& part_of_text) 
   });
 }
 
-TEST(Npy, ReadsEveryIntegerDtype) {
-  struct Case {
-    const char* descr;
-    NpyDtype dtype;
-    const char* name;
-    std::int64_t min;
-    std::uint64_t max;
-  };
-  const std::vector<Case> cases = {
-      {"|i1", NpyDtype::kInt8, "int8", -128, 127},
-      {"|u1", NpyDtype::kUint8, "uint8", 0, 255},
-      {"<i1", NpyDtype::kInt8, "int8", -128, 127},
-      {"<i2", NpyDtype::kInt16, "int16", -32768, 32767},
-      {"<u2", NpyDtype::kUint16, "uint16", 0, 65535},
-      {"<i4", NpyDtype::kInt32, "int32", -2147483648LL, 2147483647},
-      {"<u4", NpyDtype::kUint32, "uint32", 0, 4294967295ULL},
-      {"<i8", NpyDtype::kInt64, "int64", INT64_MIN, INT64_MAX},
-      {"<u8", NpyDtype::kUint64, "uint64", 0, UINT64_MAX},
-  };
-  for (const Case& c : cases) {
-    const std::int64_t largest = c.max > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(c.max);
-    const Bytes bytes(npy_array(c.descr, {3}, {c.min, 1, largest}));
-    const NpyView view = view_npy(bytes.get(), "x.npy");
-    EXPECT_EQ(view.dtype, c.dtype);
-    EXPECT_EQ(name_of(view.dtype), c.name);
-    EXPECT_EQ(max_of(view.dtype), c.max);
-    EXPECT_EQ(is_signed(view.dtype), c.min < 0);
-    EXPECT_EQ(view.shape, std::vector<std::int64_t>{3});
-    EXPECT_EQ(view.num_elements(), 3);
-    EXPECT_EQ(read_int64(view), (std::vector<std::int64_t>{c.min, 1, largest}));
-  }
+struct Dtype {
+  const char* descr;
+  NpyDtype dtype;
+  const char* name;
+  std::int64_t min;
+  std::uint64_t max;
+};
+
+void PrintTo(const Dtype& dtype, std::ostream* out) { *out << dtype.descr; }
+
+class IntegerDtype : public ::testing::TestWithParam<Dtype> {};
+
+TEST_P(IntegerDtype, IsRead) {
+  const Dtype& c = GetParam();
+  const std::int64_t largest = c.max > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(c.max);
+  const Bytes bytes(npy_array(c.descr, {3}, {c.min, 1, largest}));
+  const NpyView view = view_npy(bytes.get(), "x.npy");
+  EXPECT_EQ(view.dtype, c.dtype);
+  EXPECT_EQ(name_of(view.dtype), c.name);
+  EXPECT_EQ(max_of(view.dtype), c.max);
+  EXPECT_EQ(is_signed(view.dtype), c.min < 0);
+  EXPECT_EQ(view.shape, std::vector<std::int64_t>{3});
+  EXPECT_EQ(view.num_elements(), 3);
+  EXPECT_EQ(read_int64(view), (std::vector<std::int64_t>{c.min, 1, largest}));
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Npy,
+    IntegerDtype,
+    ::testing::Values(
+        Dtype{"|i1", NpyDtype::kInt8, "int8", -128, 127},
+        Dtype{"|u1", NpyDtype::kUint8, "uint8", 0, 255},
+        Dtype{"<i1", NpyDtype::kInt8, "int8", -128, 127},
+        Dtype{"<i2", NpyDtype::kInt16, "int16", -32768, 32767},
+        Dtype{"<u2", NpyDtype::kUint16, "uint16", 0, 65535},
+        Dtype{"<i4", NpyDtype::kInt32, "int32", -2147483648LL, 2147483647},
+        Dtype{"<u4", NpyDtype::kUint32, "uint32", 0, 4294967295ULL},
+        Dtype{"<i8", NpyDtype::kInt64, "int64", INT64_MIN, INT64_MAX},
+        Dtype{"<u8", NpyDtype::kUint64, "uint64", 0, UINT64_MAX}
+    ),
+    [](const auto& dtype) {
+      const std::string_view descr = dtype.param.descr;
+      return std::string(dtype.param.name) + (descr == "<i1" ? "OfLittleEndian" : "");
+    }
+);
 
 TEST(Npy, RefusesNumbersThatNoInt64Holds) {
   const Bytes bytes(npy_array("<u8", {2}, {7, -1}));

@@ -149,37 +149,60 @@ TEST(OpenWindow, RefusesContradictions) {
   expect_refused("\"routes\"", "\"none\"", malformed, "contradicts 'ep_demand' = 'none'");
 }
 
-TEST(OpenWindow, RefusesArraysThatDoNotFit) {
-  struct Case {
-    const char* file;
-    std::string content;
-    ErrorCode code;
-    const char* text;
+struct BadArray {
+  const char* name;
+  const char* file;
+  std::string content;
+  ErrorCode code;
+  const char* text;
+};
+
+void PrintTo(const BadArray& array, std::ostream* out) { *out << array.name; }
+
+const std::vector<BadArray>& bad_arrays() {
+  static const std::vector<BadArray> all = {
+      {"LengthsOfTwoAxes", "lengths.npy", npy_array("<i8", {1, 2}, {3, 2}),
+       ErrorCode::kFileMalformed, "shape (1, 2)"},
+      {"ALengthOfZero", "lengths.npy", npy_array("<i8", {2}, {3, 0}), ErrorCode::kZeroLengthSample,
+       "sample 1"},
+      {"ANegativeLength", "lengths.npy", npy_array("<i8", {2}, {3, -2}),
+       ErrorCode::kNumberOutOfRange, "sample 1 has -2"},
+      {"ALengthBeyond31Bits", "lengths.npy", npy_array("<i8", {2}, {1LL << 31, 2}),
+       ErrorCode::kNumberOutOfRange, "sample 0 has 2147483648"},
+      {"TooFewOffsets", "row_offsets.npy", npy_array("<i8", {2}, {0, 4}), ErrorCode::kFileMalformed,
+       "expected 3"},
+      {"OffsetsThatStartLate", "row_offsets.npy", npy_array("<i8", {3}, {1, 2, 4}),
+       ErrorCode::kFileMalformed, "starts at 1"},
+      {"OffsetsThatFall", "row_offsets.npy", npy_array("<i8", {3}, {0, 2, 1}),
+       ErrorCode::kFileMalformed, "falls from 2 to 1 after sample 1"},
+      {"MoreRowsThanTokens", "row_offsets.npy", npy_array("<i8", {3}, {0, 4, 6}),
+       ErrorCode::kTooManyRouteRows, "sample 0 has 4 route rows for 3 tokens, allowed are 2 or 3"},
+      {"TooFewRows", "row_offsets.npy", npy_array("<i8", {3}, {0, 2, 2}),
+       ErrorCode::kTooFewRouteRows, "sample 1 has 0 route rows for 2 tokens, allowed are 1 or 2"},
   };
-  const std::vector<Case> cases = {
-      {"lengths.npy", npy_array("<i8", {1, 2}, {3, 2}), ErrorCode::kFileMalformed, "shape (1, 2)"},
-      {"lengths.npy", npy_array("<i8", {2}, {3, 0}), ErrorCode::kZeroLengthSample, "sample 1"},
-      {"lengths.npy", npy_array("<i8", {2}, {3, -2}), ErrorCode::kNumberOutOfRange,
-       "sample 1 has -2"},
-      {"lengths.npy", npy_array("<i8", {2}, {1LL << 31, 2}), ErrorCode::kNumberOutOfRange,
-       "sample 0 has 2147483648"},
-      {"row_offsets.npy", npy_array("<i8", {2}, {0, 4}), ErrorCode::kFileMalformed, "expected 3"},
-      {"row_offsets.npy", npy_array("<i8", {3}, {1, 2, 4}), ErrorCode::kFileMalformed,
-       "starts at 1"},
-      {"row_offsets.npy", npy_array("<i8", {3}, {0, 2, 1}), ErrorCode::kFileMalformed,
-       "falls from 2 to 1 after sample 1"},
-      {"row_offsets.npy", npy_array("<i8", {3}, {0, 4, 6}), ErrorCode::kTooManyRouteRows,
-       "sample 0 has 4 route rows for 3 tokens, allowed are 2 or 3"},
-      {"row_offsets.npy", npy_array("<i8", {3}, {0, 2, 2}), ErrorCode::kTooFewRouteRows,
-       "sample 1 has 0 route rows for 2 tokens, allowed are 1 or 2"},
-  };
-  for (const Case& c : cases) {
-    const TempFolder folder;
-    small_routes().write(folder.path());
-    write_file(folder.file(c.file), c.content);
-    expect_error(c.code, c.text, [&] { (void)open_window(folder.path()); });
-  }
+  return all;
+}
+
+class BadWindowArray : public ::testing::TestWithParam<BadArray> {};
+
+TEST_P(BadWindowArray, IsRefused) {
+  const BadArray& array = GetParam();
+  const TempFolder folder;
+  small_routes().write(folder.path());
+  write_file(folder.file(array.file), array.content);
+  expect_error(array.code, array.text, [&] { (void)open_window(folder.path()); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OpenWindow,
+    BadWindowArray,
+    ::testing::ValuesIn(bad_arrays()),
+    [](const auto& array) { return std::string(array.param.name); }
+);
+
+TEST(OpenWindow, RefusesAFolderWithAFileMissing) {
   for (const char* file : {"window.json", "lengths.npy", "row_offsets.npy"}) {
+    SCOPED_TRACE(file);
     const TempFolder folder;
     small_routes().write(folder.path());
     std::filesystem::remove(folder.file(file));
@@ -253,29 +276,38 @@ TEST(RouteFile, RefusesTokensOfMoreIdsThanAnyModelHas) {
   });
 }
 
-TEST(RouteFile, RefusesShapesAndDtypesThatDoNotFit) {
-  struct Case {
-    std::string content;
-    ErrorCode code;
-    const char* text;
+const std::vector<BadArray>& bad_routes() {
+  static const std::vector<std::int64_t> ids(16, 1);
+  static const std::vector<BadArray> all = {
+      {"TwoAxes", "routed_experts.npy", npy_array("<i4", {4, 4}, ids), ErrorCode::kFileMalformed,
+       "shape (4, 4)"},
+      {"FewerRowsThanOffsets", "routed_experts.npy", npy_array("<i4", {2, 2, 4}, ids),
+       ErrorCode::kFileMalformed, "2 rows, row_offsets.npy ends at 4"},
+      {"AnotherTopK", "routed_experts.npy", npy_array("<i4", {4, 2, 1}, {1, 1, 1, 1, 1, 1, 1, 1}),
+       ErrorCode::kFileMalformed, "'top_k' is 2"},
+      {"NoIntegers", "routed_experts.npy", npy_array("<f4", {4, 2, 2}, ids),
+       ErrorCode::kFileMalformed, "no integer"},
   };
-  const std::vector<std::int64_t> ids(16, 1);
-  const std::vector<Case> cases = {
-      {npy_array("<i4", {4, 4}, ids), ErrorCode::kFileMalformed, "shape (4, 4)"},
-      {npy_array("<i4", {2, 2, 4}, ids), ErrorCode::kFileMalformed,
-       "2 rows, row_offsets.npy ends at 4"},
-      {npy_array("<i4", {4, 2, 1}, {1, 1, 1, 1, 1, 1, 1, 1}), ErrorCode::kFileMalformed,
-       "'top_k' is 2"},
-      {npy_array("<f4", {4, 2, 2}, ids), ErrorCode::kFileMalformed, "no integer"},
-  };
-  for (const Case& c : cases) {
-    const TempFolder folder;
-    small_routes().write(folder.path());
-    write_file(folder.file("routed_experts.npy"), c.content);
-    const WindowHeader header = open_window(folder.path());
-    expect_error(c.code, c.text, [&] { const RouteFile file(header); });
-  }
+  return all;
 }
+
+class BadRouteArray : public ::testing::TestWithParam<BadArray> {};
+
+TEST_P(BadRouteArray, IsRefused) {
+  const BadArray& array = GetParam();
+  const TempFolder folder;
+  small_routes().write(folder.path());
+  write_file(folder.file(array.file), array.content);
+  const WindowHeader header = open_window(folder.path());
+  expect_error(array.code, array.text, [&] { const RouteFile file(header); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RouteFile,
+    BadRouteArray,
+    ::testing::ValuesIn(bad_routes()),
+    [](const auto& array) { return std::string(array.param.name); }
+);
 
 TEST(RouteFile, TheDtypeMustHoldTheLargestId) {
   struct Case {
@@ -283,6 +315,7 @@ TEST(RouteFile, TheDtypeMustHoldTheLargestId) {
     int holds;  // experts
   };
   for (const Case& c : {Case{"|u1", 256}, Case{"|i1", 128}, Case{"<i2", 32768}}) {
+    SCOPED_TRACE(c.dtype);
     const TempFolder folder;
     TestWindow window = small_routes();
     window.dtype = c.dtype;

@@ -101,6 +101,7 @@ void expect_equal_to_oracle(const Vectors& v, const PeakKernels& kernels, std::i
 TEST(PeakKernels, EveryLevelGivesTheSumsOfTheOracle) {
   Draws draws{1};
   for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
     const int ep = 1 + static_cast<int>(draws.below(9));
     const int layers = 1 + static_cast<int>(draws.below(70));
     const Vectors v = make_vectors(ep, layers, 1 + draws.below(60'000), draws);
@@ -114,6 +115,7 @@ TEST(PeakKernels, StopOnlyWhereTheLimitIsSurelyPassed) {
   Draws draws{2};
   int stopped = 0;
   for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
     const Vectors v = make_vectors(4, 40, 1000, draws);
     const PeakSums expected = oracle(v);
     const std::int64_t limit = (expected.a + expected.b) * (50 + draws.below(100)) / 100;

@@ -105,32 +105,56 @@ struct KnownRows {
   int rows;
 };
 
-TEST(PackRows, FindsTheFewestOfPublicCases) {
-  const std::vector<KnownRows> cases = {
-      {"seven of eight", {7, 7, 7, 7, 7, 7, 7, 7}, 8, 1, 1, 8},
-      {"hidden two rows", {75, 28, 22, 78, 23, 31, 54, 69}, 100, 2, 1, 2},
-      {"hidden one row", {32, 17, 84, 70, 62, 11, 21, 80}, 100, 4, 1, 1},
-      {"long and short", {4000, 4000, 4000, 4000, 4000, 4000, 4000, 4000, 100, 120}, 4096, 2, 1, 5},
-      {"not divisible",
+void PrintTo(const KnownRows& known, std::ostream* out) { *out << known.name; }
+
+constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+
+const std::vector<KnownRows>& known_rows() {
+  static const std::vector<KnownRows> all = {
+      {"SevenOfEight", {7, 7, 7, 7, 7, 7, 7, 7}, 8, 1, 1, 8},
+      {"HiddenTwoRows", {75, 28, 22, 78, 23, 31, 54, 69}, 100, 2, 1, 2},
+      {"HiddenOneRow", {32, 17, 84, 70, 62, 11, 21, 80}, 100, 4, 1, 1},
+      {"LongAndShort", {4000, 4000, 4000, 4000, 4000, 4000, 4000, 4000, 100, 120}, 4096, 2, 1, 5},
+      {"NotDivisible",
        {100, 137, 113, 150, 126, 102, 139, 115, 152, 128, 104, 141, 117, 154},
        256,
        4,
        1,
        2},
-      {"one cell would do", {100, 120, 90, 80}, 8192, 4, 1, 1},
-      {"up, not down", {700, 700, 700, 700, 700, 100, 100, 100}, 800, 4, 1, 2},
-      {"one cell is split", {10, 20, 30, 40}, 1000, 2, 1, 1},
-      {"row multiple", {10, 20, 30, 40, 50, 60, 70, 80}, 1000, 2, 4, 4},
-      {"beyond 32 bits", {35654, 35655, 131072, 131072}, 262144, 2, 1, 1},
+      {"OneCellWouldDo", {100, 120, 90, 80}, 8192, 4, 1, 1},
+      {"UpNotDown", {700, 700, 700, 700, 700, 100, 100, 100}, 800, 4, 1, 2},
+      {"OneCellIsSplit", {10, 20, 30, 40}, 1000, 2, 1, 1},
+      {"RowMultiple", {10, 20, 30, 40, 50, 60, 70, 80}, 1000, 2, 4, 4},
+      {"Beyond32Bits", {35654, 35655, 131072, 131072}, 262144, 2, 1, 1},
+      {"OneSample", {1}, 1, 1, 1, 1},
+      {"CapacityOne", {1, 1, 1, 1, 1, 1}, 1, 3, 1, 2},
+      {"TwoToTheFortyTokens",
+       {kHuge - 1, 1, kHuge / 2, kHuge / 2, kHuge, 7, 9, 11},
+       kHuge,
+       4,
+       1,
+       1},
+      {"AllAtTheCapacity", std::vector<std::int64_t>(512, 32768), 32768, 8, 1, 64},
   };
-  for (const KnownRows& known : cases) {
-    SCOPED_TRACE(known.name);
-    const PackedRows packed = pack(known.lengths, known.capacity, known.dp, known.row_multiple);
-    EXPECT_EQ(packed.certificate.num_rows, known.rows);
-    EXPECT_EQ(packed.certificate.status, RowStatus::kCertified);
-    expect_sound(packed, known.lengths, known.capacity, known.dp, known.row_multiple);
-  }
+  return all;
 }
+
+class KnownFewest : public ::testing::TestWithParam<KnownRows> {};
+
+TEST_P(KnownFewest, IsFoundAndCertified) {
+  const KnownRows& known = GetParam();
+  const PackedRows packed = pack(known.lengths, known.capacity, known.dp, known.row_multiple);
+  EXPECT_EQ(packed.certificate.num_rows, known.rows);
+  EXPECT_EQ(packed.certificate.status, RowStatus::kCertified);
+  expect_sound(packed, known.lengths, known.capacity, known.dp, known.row_multiple);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Windows,
+    KnownFewest,
+    ::testing::ValuesIn(known_rows()),
+    [](const auto& known) { return known.param.name; }
+);
 
 TEST(PackRows, SaysHowManyPaddingSamplesWouldDo) {
   Caught caught = catch_error([] { (void)pack({100, 120, 90}, 8192, 4); });
@@ -198,21 +222,7 @@ TEST(PackRows, FindsPlantedOptima) {
   }
 }
 
-TEST(PackRows, SurvivesHostileSizes) {
-  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
-  const std::vector<KnownRows> cases = {
-      {"one sample", {1}, 1, 1, 1, 1},
-      {"capacity one", {1, 1, 1, 1, 1, 1}, 1, 3, 1, 2},
-      {"2^40 tokens", {kHuge - 1, 1, kHuge / 2, kHuge / 2, kHuge, 7, 9, 11}, kHuge, 4, 1, 1},
-      {"all at the capacity", std::vector<std::int64_t>(512, 32768), 32768, 8, 1, 64},
-  };
-  for (const KnownRows& known : cases) {
-    SCOPED_TRACE(known.name);
-    const PackedRows packed = pack(known.lengths, known.capacity, known.dp, known.row_multiple);
-    EXPECT_EQ(packed.certificate.num_rows, known.rows);
-    EXPECT_EQ(packed.certificate.status, RowStatus::kCertified);
-    expect_sound(packed, known.lengths, known.capacity, known.dp, known.row_multiple);
-  }
+TEST(PackRows, CellsBeyond32BitsAreTooMany) {
   EXPECT_EQ(
       catch_error([] {
         (void)pack({1, 1}, 1, 1 << 20, 1 << 20);

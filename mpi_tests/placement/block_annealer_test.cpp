@@ -155,6 +155,7 @@ TEST(AnnealLayer, EndsNoWorseThanADescentWherePlacesAreMany) {
   std::int64_t annealed = 0;
   std::int64_t descended = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
     const Instance instance = make_instance(seed, 64, 8, 20);
     annealed += anneal(instance, {}, 20'000).sum_peaks;
     descended += refine_layer(instance.demand, 20, 8, instance.start, {.max_passes = 50}).sum_peaks;
@@ -182,6 +183,7 @@ TEST(AnnealLayer, GivesTheSamePlacementAtEverySimdLevel) {
 TEST(AnnealLayer, DrawsAnewInAnotherRound) {
   int different = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
     const Instance instance = make_instance(seed, 64, 8, 20);
     EXPECT_EQ(anneal(instance, {}, 500, 1).slots, anneal(instance, {}, 500, 1).slots);
     different += anneal(instance, {}, 500, 1).slots != anneal(instance, {}, 500, 2).slots ? 1 : 0;

@@ -202,21 +202,51 @@ TEST(PlaceLayer, BeatsTheGreedyWhereItIsNotOptimal) {
   EXPECT_EQ(place_layer(demand, 2, &current, {}, kSearch).peak, 10);
 }
 
-TEST(PlaceLayer, IsWithinHalfAPercentOfTheBound) {
-  for (const Loads loads : {Loads::kUniform, Loads::kLognormal, Loads::kZipf}) {
-    for (const auto& [num_experts, ep] : {std::pair{64, 8}, {128, 8}, {256, 32}, {512, 64}}) {
-      double gap = 0.0;
-      for (std::uint64_t layer = 0; layer < 10; ++layer) {
-        const Demand demand = testing::make_demand(loads, num_experts, layer);
-        const LayerResult result = place_layer(demand, ep, nullptr, {}, kSearch);
-        expect_consistent(result, demand, ep);
-        const auto bound = static_cast<double>(result.lower_bound);
-        gap += static_cast<double>(result.peak) / bound - 1.0;
-      }
-      EXPECT_LT(gap / 10, 0.0005) << num_experts << " experts, ep " << ep;
-    }
-  }
+struct ModelSize {
+  int num_experts;
+  int ep;
+};
+
+void PrintTo(const ModelSize& size, std::ostream* out) {
+  *out << size.num_experts << " experts on " << size.ep << " ranks";
 }
+
+class OfModelSize : public ::testing::TestWithParam<std::tuple<Loads, ModelSize>> {};
+
+std::string name_of_case(const ::testing::TestParamInfo<std::tuple<Loads, ModelSize>>& made) {
+  const auto& [loads, size] = made.param;
+  const char* shape = loads == Loads::kUniform     ? "Uniform"
+                      : loads == Loads::kLognormal ? "Lognormal"
+                                                   : "Zipf";
+  return std::string(shape) + std::to_string(size.num_experts) + "ExpertsOn" +
+         std::to_string(size.ep) + "Ranks";
+}
+
+TEST_P(OfModelSize, IsWithinATwentiethOfAPercentOfTheBound) {
+  const auto& [loads, size] = GetParam();
+  double gap = 0.0;
+  for (std::uint64_t layer = 0; layer < 10; ++layer) {
+    SCOPED_TRACE(layer);
+    const Demand demand = testing::make_demand(loads, size.num_experts, layer);
+    const LayerResult result = place_layer(demand, size.ep, nullptr, {}, kSearch);
+    expect_consistent(result, demand, size.ep);
+    const auto bound = static_cast<double>(result.lower_bound);
+    gap += static_cast<double>(result.peak) / bound - 1.0;
+  }
+  EXPECT_LT(gap / 10, 0.0005);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    PlaceLayer,
+    OfModelSize,
+    ::testing::Combine(
+        ::testing::Values(Loads::kUniform, Loads::kLognormal, Loads::kZipf),
+        ::testing::Values(
+            ModelSize{64, 8}, ModelSize{128, 8}, ModelSize{256, 32}, ModelSize{512, 64}
+        )
+    ),
+    name_of_case
+);
 
 TEST(PlaceLayer, MovesLessThanAFreshPlacementWhereTheHottestExpertBinds) {
   Demand demand = testing::make_demand(Loads::kLognormal, 128, 5);

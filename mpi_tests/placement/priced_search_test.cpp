@@ -79,6 +79,7 @@ TEST(SearchAtPrice, StatesWhatARecountGivesAndIsAFront) {
 
 TEST(SearchAtPrice, IsTheSameWithAnyInstructions) {
   for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    SCOPED_TRACE(seed);
     const Instance instance = draw_instance(seed);
     const auto best = search(instance, instance.start, 30);
     EXPECT_EQ(search(instance, instance.start, 30, SimdLevel::kPortable), best);

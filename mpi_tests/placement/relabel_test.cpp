@@ -90,6 +90,7 @@ TEST(AssignSlots, StayersKeepTheirSlotAndArrivalsTheirLocalOne) {
 
 TEST(AssignSlots, GivesEveryRankItsExpertsOnce) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
     constexpr int kExperts = 24;
     constexpr int kRanks = 4;
     LayerPlacement current;

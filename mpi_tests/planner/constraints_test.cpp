@@ -2,7 +2,7 @@
 // the slow path, and tiny windows get the best plan there is.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -42,8 +42,10 @@ const std::vector<Contract>& contracts() {
 
 void PrintTo(const Contract& contract, std::ostream* out) { *out << contract.name; }
 
-class Constrained : public ::testing::TestWithParam<Contract> {
+class Constrained : public ::testing::TestWithParam<std::tuple<Contract, int>> {
  protected:
+  [[nodiscard]] const Constraints& asked() const { return std::get<0>(GetParam()).constraints; }
+  [[nodiscard]] int num_shards() const { return std::get<1>(GetParam()); }
   Plan plan_of(const WindowSlice& window, const PlanOptions& options) {
     return make_plan(slice_of(window, world_), options, MPI_COMM_WORLD);
   }
@@ -82,37 +84,36 @@ PolicyMetrics measure(
 }
 
 TEST_P(Constrained, PlansKeepTheirRulesAtAnyNumberOfRanks) {
-  const Constraints& asked = GetParam().constraints;
-  testing::Draws draws{11};
-  for (const Topology& topology : {Topology{.dp = 4, .ep = 4}, Topology{.dp = 4, .ep = 2}}) {
-    WindowSlice window =
-        testing::make_window({.num_samples = 48, .num_layers = 3, .num_experts = 8}, draws);
-    if (asked.oversize == Oversize::kOwnRow) {  // two samples that no cell can hold
-      lengthen(window, 7, 333);
-      lengthen(window, 31, 204);
-    }
-    PlanOptions options = options_for(topology, 200);
-    options.constraints = asked;
-    const Plan plan = plan_of(window, options);
-    const Plan alone = make_plan(window, options, alone_.get());
-    EXPECT_EQ(plan.digest, alone.digest);
-    const PaddedLengths padded = pad_lengths(window.lengths, 1, 200, asked.oversize);
-    const CellRules rules = cell_rules(options, window.shape.top_k);
-    check_plan(plan, padded, rules);
-    EXPECT_EQ(find_count_fault(plan.layout, rules), "");
-    EXPECT_EQ(plan.routepack.score, measure(window, plan.layout, plan.placement, options).score);
-    EXPECT_EQ(plan.constraints, asked);
-    const bool own_row = asked.oversize == Oversize::kOwnRow;
-    EXPECT_EQ(
-        plan.oversized, own_row ? std::vector({SampleId{7}, SampleId{31}}) : std::vector<SampleId>{}
-    );
-    if (asked.placement == PlacementChoice::kIdentity) {
-      EXPECT_EQ(plan.placement, identity_placement(3, 8, topology.ep));
-      EXPECT_EQ(plan.moved_experts, 0);
-    }
-    EXPECT_LE(plan.lower_bound.max_shard, plan.objective.max_shard * (1.0 + 1e-9));
-    EXPECT_GE(plan.rows.num_rows, plan.rows.lower_bound_rows);
+  const Topology topology{.dp = 4, .ep = 4 / num_shards()};
+  const Constraints& asked = this->asked();
+  testing::Draws draws{10 + static_cast<std::uint32_t>(num_shards())};
+  WindowSlice window =
+      testing::make_window({.num_samples = 48, .num_layers = 3, .num_experts = 8}, draws);
+  if (asked.oversize == Oversize::kOwnRow) {  // two samples that no cell can hold
+    lengthen(window, 7, 333);
+    lengthen(window, 31, 204);
   }
+  PlanOptions options = options_for(topology, 200);
+  options.constraints = asked;
+  const Plan plan = plan_of(window, options);
+  const Plan alone = make_plan(window, options, alone_.get());
+  EXPECT_EQ(plan.digest, alone.digest);
+  const PaddedLengths padded = pad_lengths(window.lengths, 1, 200, asked.oversize);
+  const CellRules rules = cell_rules(options, window.shape.top_k);
+  check_plan(plan, padded, rules);
+  EXPECT_EQ(find_count_fault(plan.layout, rules), "");
+  EXPECT_EQ(plan.routepack.score, measure(window, plan.layout, plan.placement, options).score);
+  EXPECT_EQ(plan.constraints, asked);
+  const bool own_row = asked.oversize == Oversize::kOwnRow;
+  EXPECT_EQ(
+      plan.oversized, own_row ? std::vector({SampleId{7}, SampleId{31}}) : std::vector<SampleId>{}
+  );
+  if (asked.placement == PlacementChoice::kIdentity) {
+    EXPECT_EQ(plan.placement, identity_placement(3, 8, topology.ep));
+    EXPECT_EQ(plan.moved_experts, 0);
+  }
+  EXPECT_LE(plan.lower_bound.max_shard, plan.objective.max_shard * (1.0 + 1e-9));
+  EXPECT_GE(plan.rows.num_rows, plan.rows.lower_bound_rows);
 }
 
 // Every way to put `n` samples into the cells of a plan.
@@ -136,12 +137,16 @@ void for_each_layout(
   }
 }
 
-// The three ways to halve four experts, at each of two layers.
+// The six ways to deal four experts to two EP ranks, at each of two layers: which rank is the first
+// matters where the fill of a cell is routed. The identity comes first.
 std::vector<Placement> placements_of_four(bool fixed) {
   const std::vector<LayerPlacement> halves = {
       LayerPlacement{{SlotId{0}, SlotId{1}, SlotId{2}, SlotId{3}}},
       LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{1}, SlotId{3}}},
-      LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{3}, SlotId{1}}}};
+      LayerPlacement{{SlotId{0}, SlotId{2}, SlotId{3}, SlotId{1}}},
+      LayerPlacement{{SlotId{2}, SlotId{3}, SlotId{0}, SlotId{1}}},
+      LayerPlacement{{SlotId{2}, SlotId{0}, SlotId{3}, SlotId{1}}},
+      LayerPlacement{{SlotId{2}, SlotId{0}, SlotId{1}, SlotId{3}}}};
   std::vector<Placement> all;
   for (const LayerPlacement& first : halves) {
     for (const LayerPlacement& second : halves) {
@@ -152,44 +157,55 @@ std::vector<Placement> placements_of_four(bool fixed) {
   return all;
 }
 
+// Scores in floating point: shards that cost the same differ in the last bits, by the order of
+// sums.
+bool is_better(const Score& score, const Score& than) {
+  const bool is_level = std::abs(score.max_shard - than.max_shard) <= 1e-12 * than.max_shard;
+  return is_level ? score.sum_shards < than.sum_shards : score.max_shard < than.max_shard;
+}
+
 TEST_P(Constrained, TinyWindowsGetTheBestPlanThereIs) {
-  const Constraints& asked = GetParam().constraints;
-  testing::Draws draws{12};
-  for (const Topology& topology :
-       {Topology{.dp = 2, .ep = 2}, Topology{.dp = 2, .ep = 2, .tp = 2}}) {
-    WindowSlice window =
-        testing::make_window({.num_samples = 6, .num_layers = 2, .num_experts = 4}, draws);
-    if (asked.oversize == Oversize::kOwnRow) {
-      lengthen(window, 4, 150);
-    }
-    PlanOptions options = options_for(topology, 100);
-    options.constraints = asked;
-    const Plan plan = plan_of(window, options);
-    const PaddedLengths padded = pad_lengths(window.lengths, 1, 100, asked.oversize);
-    const CellRules rules = cell_rules(options, window.shape.top_k);
-    Score best{1e300, 0.0, 0.0};
-    for_each_layout(plan.rows.num_rows, 2, 6, [&](const CellLayout& layout) {
-      if (!find_layout_fault(layout, padded, 100).empty() ||
-          !find_count_fault(layout, rules).empty()) {
-        return;
-      }
-      const bool fixed = asked.placement != PlacementChoice::kFree;
-      for (const Placement& placement : placements_of_four(fixed)) {
-        best = std::min(best, measure(window, layout, placement, options).score);
-      }
-    });
-    EXPECT_NEAR(plan.objective.max_shard, best.max_shard, 1e-9 * best.max_shard);
-    EXPECT_NEAR(plan.objective.sum_shards, best.sum_shards, 1e-9 * best.sum_shards);
-    EXPECT_EQ(plan.ended, SearchEnd::kProved);
-    EXPECT_EQ(plan.gap(), 0.0);
+  const Topology topology{.dp = 2, .ep = 2, .tp = num_shards()};
+  const Constraints& asked = this->asked();
+  testing::Draws draws{20 + static_cast<std::uint32_t>(num_shards())};
+  WindowSlice window =
+      testing::make_window({.num_samples = 6, .num_layers = 2, .num_experts = 4}, draws);
+  if (asked.oversize == Oversize::kOwnRow) {
+    lengthen(window, 4, 150);
   }
+  PlanOptions options = options_for(topology, 100);
+  options.constraints = asked;
+  const Plan plan = plan_of(window, options);
+  const PaddedLengths padded = pad_lengths(window.lengths, 1, 100, asked.oversize);
+  const CellRules rules = cell_rules(options, window.shape.top_k);
+  Score best{1e300, 0.0, 0.0};
+  for_each_layout(plan.rows.num_rows, 2, 6, [&](const CellLayout& layout) {
+    if (!find_layout_fault(layout, padded, 100).empty() ||
+        !find_count_fault(layout, rules).empty()) {
+      return;
+    }
+    const bool fixed = asked.placement != PlacementChoice::kFree;
+    for (const Placement& placement : placements_of_four(fixed)) {
+      const Score score = measure(window, layout, placement, options).score;
+      if (is_better(score, best)) {
+        best = score;
+      }
+    }
+  });
+  EXPECT_NEAR(plan.objective.max_shard, best.max_shard, 1e-9 * best.max_shard);
+  EXPECT_NEAR(plan.objective.sum_shards, best.sum_shards, 1e-9 * best.sum_shards);
+  EXPECT_EQ(plan.ended, SearchEnd::kProved);
+  EXPECT_EQ(plan.gap(), 0.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Contracts,
     Constrained,
-    ::testing::ValuesIn(contracts()),
-    [](const auto& contract) { return std::string(contract.param.name); }
+    ::testing::Combine(::testing::ValuesIn(contracts()), ::testing::Values(1, 2)),
+    [](const auto& made) {
+      return std::string(std::get<0>(made.param).name) + "_" +
+             std::to_string(std::get<1>(made.param)) + "_shards";
+    }
 );
 
 class Refused : public ::testing::Test {

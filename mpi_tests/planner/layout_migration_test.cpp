@@ -54,6 +54,7 @@ TEST_F(LayoutMigrations, AreTheSameForAnyRanksAndThreads) {
   const std::vector<MigrationChoice> alone = choose(2, alone_);
   ASSERT_EQ(together.size(), alone.size());
   for (std::size_t n = 0; n < alone.size(); ++n) {
+    SCOPED_TRACE(kBudgets[n]);
     EXPECT_EQ(together[n].placement, alone[n].placement);
     EXPECT_EQ(together[n].objective, alone[n].objective);
     EXPECT_LE(together[n].moved_experts, kBudgets[n]);
@@ -75,6 +76,7 @@ TEST_F(LayoutMigrations, ASearchNearAPlacementIsNeverWorse) {
   traced.trace();
   const std::vector<MigrationChoice> before = traced.choose(kBudgets);
   for (std::size_t n = 0; n < before.size(); ++n) {
+    SCOPED_TRACE(kBudgets[n]);
     LayoutMigration near(slice, layout_, options_, kTuning, 1, world_);
     near.search_near(before[n].placement, traced.price_at(before[n].moved_experts), 1);
     const MigrationChoice after = near.choose(std::array{kBudgets[n]}).front();

@@ -49,26 +49,51 @@ TEST_F(MakePlan, IsTheSameAtAnyNumberOfRanksAndThreads) {
   EXPECT_NE(plan_of(window, options).layout, expected.layout);
 }
 
-TEST_F(MakePlan, IsNeverWorseThanReorderAndReportsItsFigures) {
-  testing::Draws draws{2};
-  for (int trial = 0; trial < 6; ++trial) {
-    const Topology topology =
-        trial % 2 == 0 ? Topology{.dp = 4, .ep = 2} : Topology{.dp = 2, .ep = 2};
-    const InstanceShape shape{.num_samples = 30 + 5 * trial, .num_layers = 3, .num_experts = 8};
-    const WindowSlice window = testing::make_window(shape, draws);
-    const PlanOptions options = options_for(topology, 200);
-    const Plan plan = plan_of(window, options);
-    check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
-    if (plan.reorder.rows == plan.routepack.rows) {
-      EXPECT_LE(plan.objective, plan.reorder.score);
-    }
-    EXPECT_GE(plan.gap(), -1e-12);
-    EXPECT_LT(plan.gap(), 0.5);
-    EXPECT_FALSE(plan.time_limited());
-    EXPECT_EQ(plan.search.num_sweeps, 40);
-    EXPECT_EQ(plan.window.num_samples, shape.num_samples);
-  }
+struct ReorderCase {
+  Topology topology;
+  int num_samples;
+};
+
+void PrintTo(const ReorderCase& made, std::ostream* out) {
+  *out << made.num_samples << " samples, DP " << made.topology.dp;
 }
+
+class MakePlanOf : public MakePlan, public ::testing::WithParamInterface<ReorderCase> {};
+
+TEST_P(MakePlanOf, IsNeverWorseThanReorderAndReportsItsFigures) {
+  const auto& [topology, num_samples] = GetParam();
+  testing::Draws draws{static_cast<std::uint32_t>(num_samples)};
+  const InstanceShape shape{.num_samples = num_samples, .num_layers = 3, .num_experts = 8};
+  const WindowSlice window = testing::make_window(shape, draws);
+  const PlanOptions options = options_for(topology, 200);
+  const Plan plan = plan_of(window, options);
+  check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
+  if (plan.reorder.rows == plan.routepack.rows) {
+    EXPECT_LE(plan.objective, plan.reorder.score);
+  }
+  EXPECT_GE(plan.gap(), -1e-12);
+  EXPECT_LT(plan.gap(), 0.5);
+  EXPECT_FALSE(plan.time_limited());
+  EXPECT_EQ(plan.search.num_sweeps, 40);
+  EXPECT_EQ(plan.window.num_samples, num_samples);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes,
+    MakePlanOf,
+    ::testing::Values(
+        ReorderCase{{.dp = 4, .ep = 2}, 30},
+        ReorderCase{{.dp = 2, .ep = 2}, 35},
+        ReorderCase{{.dp = 4, .ep = 2}, 40},
+        ReorderCase{{.dp = 2, .ep = 2}, 45},
+        ReorderCase{{.dp = 4, .ep = 2}, 50},
+        ReorderCase{{.dp = 2, .ep = 2}, 55}
+    ),
+    [](const auto& made) {
+      return std::to_string(made.param.num_samples) + "SamplesOnDp" +
+             std::to_string(made.param.topology.dp);
+    }
+);
 
 // Four samples of one token each use one expert: only the pairing decides the peak.
 TEST_F(MakePlan, PairsSamplesThatUseDifferentExperts) {
@@ -82,40 +107,44 @@ TEST_F(MakePlan, PairsSamplesThatUseDifferentExperts) {
   EXPECT_EQ(plan.rows.status, RowStatus::kCertified);
 }
 
+class MakePlanBySeed : public MakePlan, public ::testing::WithParamInterface<std::uint32_t> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Seeds, MakePlanBySeed, ::testing::Range(0U, 5U), ::testing::PrintToStringParamName()
+);
+
 // Every layout of a dense window of six samples, against the search.
-TEST_F(MakePlan, FindsTheOptimumOfTinyDenseWindows) {
-  testing::Draws draws{4};
-  for (int trial = 0; trial < 5; ++trial) {
-    WindowSlice window;
-    window.shape.num_samples = 6;
-    for (int sample = 0; sample < 6; ++sample) {
-      window.lengths.push_back(1 + draws.below(50));
-    }
-    PlanOptions options = options_for({.dp = 2, .ep = 1}, 100);
-    const Plan plan = plan_of(window, options);
-    const PaddedLengths padded = pad_lengths(window.lengths, 1, 100);
-    double best = 1e300;
-    CellLayout layout{plan.rows.num_rows, 2, IndexVector<SampleId, CellId>{6U}};
-    const int cells = layout.num_cells();
-    int codes = 1;
-    for (int sample = 0; sample < 6; ++sample) {
-      codes *= cells;
-    }
-    for (int code = 0; code < codes; ++code) {
-      int rest = code;
-      for (int sample = 0; sample < 6; ++sample) {
-        layout.cell_of_sample[SampleId{sample}] = CellId{rest % cells};
-        rest /= cells;
-      }
-      if (find_layout_fault(layout, padded, 100).empty()) {
-        best = std::min(
-            best, compute_metrics(sum_cells(layout, padded), {}, 0, options.topology, options.cost)
-                      .score.max_shard
-        );
-      }
-    }
-    EXPECT_NEAR(plan.objective.max_shard, best, 1e-9 * best) << "trial " << trial;
+TEST_P(MakePlanBySeed, FindsTheOptimumOfTinyDenseWindows) {
+  testing::Draws draws{100 + GetParam()};
+  WindowSlice window;
+  window.shape.num_samples = 6;
+  for (int sample = 0; sample < 6; ++sample) {
+    window.lengths.push_back(1 + draws.below(50));
   }
+  PlanOptions options = options_for({.dp = 2, .ep = 1}, 100);
+  const Plan plan = plan_of(window, options);
+  const PaddedLengths padded = pad_lengths(window.lengths, 1, 100);
+  double best = 1e300;
+  CellLayout layout{plan.rows.num_rows, 2, IndexVector<SampleId, CellId>{6U}};
+  const int cells = layout.num_cells();
+  int codes = 1;
+  for (int sample = 0; sample < 6; ++sample) {
+    codes *= cells;
+  }
+  for (int code = 0; code < codes; ++code) {
+    int rest = code;
+    for (int sample = 0; sample < 6; ++sample) {
+      layout.cell_of_sample[SampleId{sample}] = CellId{rest % cells};
+      rest /= cells;
+    }
+    if (find_layout_fault(layout, padded, 100).empty()) {
+      best = std::min(
+          best, compute_metrics(sum_cells(layout, padded), {}, 0, options.topology, options.cost)
+                    .score.max_shard
+      );
+    }
+  }
+  EXPECT_NEAR(plan.objective.max_shard, best, 1e-9 * best);
 }
 
 // Where nothing fits beside most of the long samples, their blocks decide.
@@ -162,33 +191,37 @@ Placement random_placement(const WindowShape& shape, int ep, testing::Draws& dra
   return placement;
 }
 
-TEST_F(MakePlan, WithAPriceNoPointOfTheFrontIsCheaper) {
-  testing::Draws draws{7};
-  for (int trial = 0; trial < 12; ++trial) {
-    const InstanceShape shape{.num_samples = 40, .num_layers = 4, .num_experts = 32};
-    const WindowSlice window = testing::make_window(shape, draws);
-    PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
-    options.cost.stages = {{"full", 0.1, 0.0}};
-    options.current_placement = random_placement(window.shape, 2, draws);
-    options.migration.cost_per_expert = 0.02 * (1 + trial);
-    const Plan plan = plan_of(window, options);
-    const double price = options.migration.cost_per_expert;
-    const auto total = [&](double max_shard, std::int64_t moved) {
-      return max_shard + price * static_cast<double>(moved);
-    };
-    ASSERT_EQ(plan.migration_front.size(), 7U);
-    EXPECT_EQ(plan.migration_front[0].moved_experts, 0);
-    for (const MigrationPoint& point : plan.migration_front) {
-      if (point.max_shard <= plan.reorder.score.max_shard) {
-        EXPECT_LE(
-            total(plan.objective.max_shard, plan.moved_experts),
-            total(point.max_shard, point.moved_experts) * (1.0 + 1e-9)
-        ) << "trial "
-          << trial << ", limit " << point.max_moved_fraction;
-      }
+class MakePlanAtPrice : public MakePlan, public ::testing::WithParamInterface<int> {};
+
+TEST_P(MakePlanAtPrice, NoPointOfTheFrontIsCheaper) {
+  testing::Draws draws{200 + static_cast<std::uint32_t>(GetParam())};
+  const InstanceShape shape{.num_samples = 40, .num_layers = 4, .num_experts = 32};
+  const WindowSlice window = testing::make_window(shape, draws);
+  PlanOptions options = options_for({.dp = 2, .ep = 2}, 200);
+  options.cost.stages = {{"full", 0.1, 0.0}};
+  options.current_placement = random_placement(window.shape, 2, draws);
+  options.migration.cost_per_expert = 0.02 * GetParam();
+  const Plan plan = plan_of(window, options);
+  const double price = options.migration.cost_per_expert;
+  const auto total = [&](double max_shard, std::int64_t moved) {
+    return max_shard + price * static_cast<double>(moved);
+  };
+  ASSERT_EQ(plan.migration_front.size(), 7U);
+  EXPECT_EQ(plan.migration_front[0].moved_experts, 0);
+  for (const MigrationPoint& point : plan.migration_front) {
+    if (point.max_shard <= plan.reorder.score.max_shard) {
+      EXPECT_LE(
+          total(plan.objective.max_shard, plan.moved_experts),
+          total(point.max_shard, point.moved_experts) * (1.0 + 1e-9)
+      ) << "limit "
+        << point.max_moved_fraction;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    InFiftieths, MakePlanAtPrice, ::testing::Range(1, 13), ::testing::PrintToStringParamName()
+);
 
 TEST_F(MakePlan, APointOfTheFrontNamesTheMovesThatItsCostTakes) {
   testing::Draws draws{8};
@@ -287,6 +320,7 @@ TEST_F(MakePlan, ATimeLimitIsRecorded) {
 
 TEST(DealBlocks, NeverRaisesTheLargestShardAndKeepsEveryBlock) {
   for (std::uint32_t key = 0; key < 20; ++key) {
+    SCOPED_TRACE(key);
     const Topology topology{.dp = 8, .ep = 2};
     testing::SearchInstance instance = testing::make_instance({.num_samples = 96}, key);
     instance.layout = testing::make_instance({.num_samples = 96, .topology = topology}, key).layout;

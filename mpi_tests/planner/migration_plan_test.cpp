@@ -51,17 +51,20 @@ TEST_F(MigrationPlan, TheFrontNeverRisesAndEndsAtThePlan) {
   EXPECT_EQ(free.moved_experts, count_moved_experts(*options_.current_placement, free.placement));
 }
 
-TEST_F(MigrationPlan, ALimitIsKeptAndNeverWorseThanStaying) {
-  for (const double fraction : {0.0, 0.05, 0.25}) {
-    options_.migration.max_moved_fraction = fraction;
-    const Plan limited = plan();
-    EXPECT_LE(static_cast<double>(limited.moved_experts), fraction * kLayers * kExperts + 1e-9);
-    EXPECT_LE(
-        limited.objective.max_shard, limited.migration_front.front().max_shard * (1.0 + 1e-9)
-    );
-    EXPECT_EQ(limited.digest, make_plan(window_, options_, alone_.get()).digest);
-  }
+class LimitedPlan : public MigrationPlan, public ::testing::WithParamInterface<int> {};
+
+TEST_P(LimitedPlan, KeepsTheLimitAndIsNeverWorseThanStaying) {
+  const double fraction = GetParam() / 100.0;
+  options_.migration.max_moved_fraction = fraction;
+  const Plan limited = plan();
+  EXPECT_LE(static_cast<double>(limited.moved_experts), fraction * kLayers * kExperts + 1e-9);
+  EXPECT_LE(limited.objective.max_shard, limited.migration_front.front().max_shard * (1.0 + 1e-9));
+  EXPECT_EQ(limited.digest, make_plan(window_, options_, alone_.get()).digest);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Percent, LimitedPlan, ::testing::Values(0, 5, 25), ::testing::PrintToStringParamName()
+);
 
 TEST_F(MigrationPlan, APriceAboveAnyGainKeepsThePlacement) {
   options_.migration.cost_per_expert = 1e6;

@@ -85,8 +85,10 @@ TEST_P(ShuffleFaultTest, ADamagedSliceInTheFirstOrLastRoundLeavesEveryByte) {
       apply_placement(before_, after_, state.registry(), *transport_, options).rounds;
   EXPECT_GT(num_rounds, 2);
   for (const std::int64_t round : {std::int64_t{0}, num_rounds - 1}) {
+    SCOPED_TRACE("round " + std::to_string(round));
     int num_struck = 0;
     for (int victim = 0; victim < num_ranks(); ++victim) {  // not all receive in the last round
+      SCOPED_TRACE("victim " + std::to_string(victim));
       state.fill(before_);
       Fault fault;
       fault.rank = victim;
@@ -121,6 +123,7 @@ TEST_P(ShuffleFaultTest, AMissingOrLateSliceEndsAtTheDeadline) {
   }
   ClosedFormState state{shape_, rank(), before_};
   for (const FaultKind kind : {FaultKind::kDrop, FaultKind::kDelay}) {
+    SCOPED_TRACE(kind == FaultKind::kDrop ? "drop" : "delay");
     Fault fault;
     fault.kind = kind;
     fault.round = 1;
@@ -149,6 +152,7 @@ TEST_P(ShuffleFaultTest, PerLayerEachLayerIsWhollyOldOrWhollyNew) {
     return;
   }
   for (const FaultKind kind : {FaultKind::kFlip, FaultKind::kDrop}) {
+    SCOPED_TRACE(kind == FaultKind::kDrop ? "drop" : "flip");
     ClosedFormState state{shape_, rank(), before_};
     Fault fault;
     fault.kind = kind;
@@ -199,41 +203,51 @@ class ScarceEngine : public testing::ForwardingEngine {
   int num_buffers_;
 };
 
+class ARankWithoutMemory : public ::testing::TestWithParam<ShuffleMode> {};
+
 // One rank has no memory for its buffers, at once or in the second layer of a per-layer shuffle.
-TEST(Memory, ARankWithoutMemoryStopsAllBeforeAByteOfTheTransactionMoves) {
+TEST_P(ARankWithoutMemory, StopsAllBeforeAByteOfTheTransactionMoves) {
   const Communicator comm{MPI_COMM_WORLD};
   const int ranks = comm.num_mpi_ranks();
   const StateShape shape{kLayers, ranks * 3, 8, 6, ranks, 1, 3};
   const Placement before = identity_placement(kLayers, shape.num_experts, ranks);
   const Placement after = random_placement(kLayers, shape.num_experts, ranks, 5);
-  for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
-    const bool per_layer = mode == ShuffleMode::kPerLayer;
-    const int buffers_of_layer = ranks > 1 ? 2 : 1;  // to send from and to receive in
-    const int enough = 1000;
-    MpiTransport transport{
-        MPI_COMM_WORLD, std::make_shared<ScarceEngine>(
-                            comm.mpi_rank() != ranks - 1 ? enough
-                            : per_layer                  ? buffers_of_layer
-                                                         : 0
-                        )};
-    ClosedFormState state{shape, comm.mpi_rank(), before};
-    PlacementTable table = make_placement_table(before);
-    ShuffleOptions options;
-    options.mode = mode;
-    std::string text;
-    std::size_t num_committed = 9;
-    try {
-      (void)apply_placement(table, after, state.registry(), transport, options);
-    } catch (const ShuffleError& error) {
-      text = error.what();
-      num_committed = error.report().committed_layers.size();
-    }
-    EXPECT_THAT(text, HasSubstr("rank " + std::to_string(ranks - 1) + " has no memory"));
-    EXPECT_EQ(num_committed, per_layer ? 1U : 0U);
-    EXPECT_EQ(table.placement.layers[MoeLayer{1}], before.layers[MoeLayer{1}]);
-    EXPECT_EQ(state.find_fault(table.placement), "");
+  const ShuffleMode mode = GetParam();
+  const bool per_layer = mode == ShuffleMode::kPerLayer;
+  const int buffers_of_layer = ranks > 1 ? 2 : 1;  // to send from and to receive in
+  const int enough = 1000;
+  MpiTransport transport{
+      MPI_COMM_WORLD, std::make_shared<ScarceEngine>(
+                          comm.mpi_rank() != ranks - 1 ? enough
+                          : per_layer                  ? buffers_of_layer
+                                                       : 0
+                      )};
+  ClosedFormState state{shape, comm.mpi_rank(), before};
+  PlacementTable table = make_placement_table(before);
+  ShuffleOptions options;
+  options.mode = mode;
+  std::string text;
+  std::size_t num_committed = 9;
+  try {
+    (void)apply_placement(table, after, state.registry(), transport, options);
+  } catch (const ShuffleError& error) {
+    text = error.what();
+    num_committed = error.report().committed_layers.size();
   }
+  EXPECT_THAT(text, HasSubstr("rank " + std::to_string(ranks - 1) + " has no memory"));
+  EXPECT_EQ(num_committed, per_layer ? 1U : 0U);
+  EXPECT_EQ(table.placement.layers[MoeLayer{1}], before.layers[MoeLayer{1}]);
+  EXPECT_EQ(state.find_fault(table.placement), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes,
+    ARankWithoutMemory,
+    ::testing::Values(ShuffleMode::kFullShadow, ShuffleMode::kPerLayer),
+    [](const auto& mode) {
+      return std::string(mode.param == ShuffleMode::kPerLayer ? "PerLayer" : "AtOnce");
+    }
+);
 
 // 200 runs with a random fault in a random round of a random placement, mode and round size; the
 // state goes on from run to run. No hang, no wrong byte, and whatever was agreed is what lies
@@ -272,16 +286,17 @@ TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
     } catch (const ShuffleError&) {
       failed = true;
     }
+    SCOPED_TRACE("run " + std::to_string(run));
     const bool struck = all_reduce_max(faulty.has_struck() ? 1 : 0, comm) != 0;
-    EXPECT_EQ(state.find_fault(table.placement), "") << "run " << run;
+    EXPECT_EQ(state.find_fault(table.placement), "");
     EXPECT_EQ(all_reduce_max(failed ? 1 : 0, comm), all_reduce_min(failed ? 1 : 0, comm));
     if (fault.kind != FaultKind::kDelay) {  // a late rank may yet be in time
-      EXPECT_TRUE(failed || !struck) << "run " << run << ": a fault went unseen";
+      EXPECT_TRUE(failed || !struck) << "a fault went unseen";
     }
     if (!failed) {
-      EXPECT_EQ(table.placement, target) << "run " << run;
+      EXPECT_EQ(table.placement, target);
     } else if (options.mode == ShuffleMode::kFullShadow) {
-      EXPECT_EQ(table.placement, current) << "run " << run;
+      EXPECT_EQ(table.placement, current);
     }
     num_struck += struck ? 1 : 0;
     num_failed += failed ? 1 : 0;

@@ -47,6 +47,7 @@ class ShuffleTest : public ::testing::TestWithParam<testing::TransportCase> {
 
 TEST_P(ShuffleTest, MovesEveryByteForRandomPlacements) {
   for (const int ep : ep_sizes()) {
+    SCOPED_TRACE("ep " + std::to_string(ep));
     const StateShape shape = shape_of(ep);
     Placement current = random_placement(2, shape.num_experts, ep, 1);
     ClosedFormState state{shape, rank(), current};
@@ -55,7 +56,10 @@ TEST_P(ShuffleTest, MovesEveryByteForRandomPlacements) {
     std::uint64_t seed = 10;
     for (const std::int64_t round_bytes : {16, 1000, 1 << 20}) {
       for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
-        const Placement target = random_placement(2, shape.num_experts, ep, ++seed);
+        SCOPED_TRACE(
+            std::to_string(round_bytes) + " bytes a round, seed " + std::to_string(++seed)
+        );
+        const Placement target = random_placement(2, shape.num_experts, ep, seed);
         ShuffleOptions chosen = options(round_bytes);
         chosen.mode = mode;
         const ShuffleReport report =
@@ -114,6 +118,7 @@ TEST_P(ShuffleTest, NothingToMoveMovesNothing) {
   ClosedFormState state{shape, rank(), before};
   PlacementTable table = make_placement_table(before);
   for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
+    SCOPED_TRACE(mode == ShuffleMode::kPerLayer ? "per layer" : "at once");
     ShuffleOptions chosen = options();
     chosen.mode = mode;
     const ShuffleReport report =
@@ -197,6 +202,7 @@ TEST_P(ShuffleTest, EveryTensorWithAnExpertAxisFollows) {
 
 TEST_P(ShuffleTest, AMissingTensorIsNamedAndNothingMoves) {
   for (const char* left_out : StateFollows::kTensors) {
+    SCOPED_TRACE(left_out);
     const StateFollows state{rank(), std::min(num_ranks(), 2), left_out};
     const Placement before = placement_of_slots(2, {{0, 1, 2, 3}});
     std::string text;
@@ -275,6 +281,7 @@ TEST_P(ShuffleTest, ARankWithoutMoeLayersTakesPart) {
   }
   const ExpertRegistry nothing;
   for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
+    SCOPED_TRACE(mode == ShuffleMode::kPerLayer ? "per layer" : "at once");
     ShuffleOptions chosen = options(100);
     chosen.mode = mode;
     const bool back = mode == ShuffleMode::kPerLayer;
@@ -295,6 +302,7 @@ TEST_P(ShuffleTest, ADifferentPlacementOnOneRankStopsAll) {
   const StateShape shape = shape_of(num_ranks());
   const Placement before = identity_placement(2, shape.num_experts, num_ranks());
   for (const int odd_one : {0, num_ranks() - 1}) {
+    SCOPED_TRACE("rank " + std::to_string(odd_one));
     ClosedFormState state{shape, rank(), before};
     Placement target = random_placement(2, shape.num_experts, num_ranks(), 5);
     if (rank() == odd_one) {

@@ -33,6 +33,7 @@ class BackwardTest : public ::testing::Test {
 
 TEST_F(BackwardTest, AgreesWithFiniteDifferences) {
   for (Shape shape : shapes_of(comm_.num_mpi_ranks(), 3)) {
+    SCOPED_TRACE(text_of(shape));
     shape.hidden = 4;
     shape.ffn = 3;
     const Replay replay{shape, 16, kReplaySeed};

@@ -27,6 +27,7 @@ class OmissionTest : public ::testing::Test {
 
 TEST_F(OmissionTest, AKindThatIsKnownToExistIsRefused) {
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
+    SCOPED_TRACE(text_of(shape));
     for (const char* kind : kKinds) {
       testing::expect_error(ErrorCode::kStateIncomplete, kind, [&] {
         (void)train<MixedPrecision>(shape, script_with({What::kNotRegistered, kind}), comm_);
@@ -37,6 +38,7 @@ TEST_F(OmissionTest, AKindThatIsKnownToExistIsRefused) {
 
 TEST_F(OmissionTest, AKindThatOneExpertLacksIsRefused) {
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
+    SCOPED_TRACE(text_of(shape));
     for (const char* kind : kKinds) {
       testing::expect_error(ErrorCode::kStateIncomplete, kind, [&] {
         (void)train<MixedPrecision>(shape, script_with({What::kOneSlotMissing, kind}), comm_);
@@ -47,6 +49,7 @@ TEST_F(OmissionTest, AKindThatOneExpertLacksIsRefused) {
 
 TEST_F(OmissionTest, AKindThatNobodyKnowsOfIsCaughtByTheComparison) {
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
+    SCOPED_TRACE(text_of(shape));
     const int num_tokens = Replay{shape, kNumSamples, kReplaySeed}.num_tokens();
     const Trained stayed = train<MixedPrecision>(shape, {}, comm_);
     for (const char* kind : kKinds) {
@@ -64,6 +67,7 @@ TEST_F(OmissionTest, AKindThatNobodyKnowsOfIsCaughtByTheComparison) {
 
 TEST_F(OmissionTest, ADerivedTensorThatIsNotRebuiltIsCaughtByTheComparison) {
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
+    SCOPED_TRACE(text_of(shape));
     const Trained stayed = train<MixedPrecision>(shape, {}, comm_);
     const Trained moved = train<MixedPrecision>(shape, script_with({What::kNotRebuilt, {}}), comm_);
     EXPECT_NE(moved.losses, stayed.losses);

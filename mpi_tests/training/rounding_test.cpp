@@ -21,13 +21,13 @@ class RoundingTest : public ::testing::Test {
     const int num_tokens = Replay{shape, kNumSamples, kReplaySeed}.num_tokens();
     const Difference difference = find_largest_difference(expected, found);
     EXPECT_LE(difference.relative, rounding_bound<typename Precision::Real>(num_tokens))
-        << difference.where << ", EP " << shape.ep << " x EDP " << shape.edp << ", top "
-        << shape.top_k;
+        << difference.where;
   }
 
   template <class Precision>
   void expect_rounding_alone(int top_k, const Script& script) {
     for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), top_k)) {
+      SCOPED_TRACE(text_of(shape));
       const Trained stayed = train<Precision>(shape, {}, comm_);
       const Trained changed = train<Precision>(shape, script, comm_);
       expect_rounding_alone<Precision>(stayed, changed, shape);
@@ -61,6 +61,7 @@ TEST_F(RoundingTest, EveryShapeLearnsWhatOneRankLearns) {
   const Communicator self{MPI_COMM_SELF};
   const Trained alone = train<DoublePrecision>(Shape{}, {}, self);
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
+    SCOPED_TRACE(text_of(shape));
     Trained together = train<DoublePrecision>(shape, {}, comm_);
     expect_rounding_alone<DoublePrecision>(alone, together, shape);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "shuffle/placements.hpp"
@@ -36,6 +37,11 @@ struct Trained {
     }
   }
   return shapes;
+}
+
+[[nodiscard]] inline std::string text_of(const Shape& shape) {
+  return "EP " + std::to_string(shape.ep) + " x EDP " + std::to_string(shape.edp) + ", top " +
+         std::to_string(shape.top_k);
 }
 
 // Collective. Moves alternate between the modes of a shuffle.

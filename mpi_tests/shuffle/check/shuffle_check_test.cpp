@@ -41,6 +41,7 @@ TEST(ShuffleCheck, VerifiesEveryByteAtSeveralShapes) {
   for (const auto& [ranks, shape] :
        {std::pair{1, "--ep 1"}, {3, "--ep 3"}, {4, "--ep 2 --edp 2"}}) {
     for (const char* mode : {"", " --per-layer --repeat 2"}) {
+      SCOPED_TRACE(std::string(shape) + mode);
       const Outcome outcome = run(ranks, std::string(shape) + kSizes + mode);
       EXPECT_EQ(outcome.status, 0) << outcome.err;
       for (const char* part : {"moved: 12 of 24 experts", " GB/s", "high water", "verdict: ok"}) {
@@ -50,19 +51,38 @@ TEST(ShuffleCheck, VerifiesEveryByteAtSeveralShapes) {
   }
 }
 
-TEST(ShuffleCheck, SaysAfterAFaultThatTheWeightsAreUnchanged) {
-  for (const auto& [fault, code] :
-       {std::pair{"flip@1", "TRANSFER_FAILED"},
-        {"drop@1", "TRANSFER_FAILED"},
-        {"delay@1", "TRANSFER_FAILED"},
-        {"mismatch", "PLAN_DISAGREEMENT"}}) {
-    const Outcome outcome = run(3, std::string("--ep 3 --deadline 0.5 --fault ") + fault + kSizes);
-    EXPECT_EQ(outcome.status, 4) << fault;
-    EXPECT_TRUE(contains(outcome.out, "the weights are unchanged on all ranks")) << outcome.out;
-    EXPECT_TRUE(contains(outcome.err, std::string("routepack: error [") + code)) << outcome.err;
-    EXPECT_FALSE(contains(outcome.out, "verdict: ok"));
-  }
+struct CheckedFault {
+  const char* fault;
+  const char* code;
+};
+
+void PrintTo(const CheckedFault& made, std::ostream* out) { *out << made.fault; }
+
+class ShuffleCheckFault : public ::testing::TestWithParam<CheckedFault> {};
+
+TEST_P(ShuffleCheckFault, IsReportedAndTheWeightsAreUnchanged) {
+  const auto [fault, code] = GetParam();
+  const Outcome outcome = run(3, std::string("--ep 3 --deadline 0.5 --fault ") + fault + kSizes);
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_TRUE(contains(outcome.out, "the weights are unchanged on all ranks")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.err, std::string("routepack: error [") + code)) << outcome.err;
+  EXPECT_FALSE(contains(outcome.out, "verdict: ok"));
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    ShuffleCheck,
+    ShuffleCheckFault,
+    ::testing::Values(
+        CheckedFault{"flip@1", "TRANSFER_FAILED"},
+        CheckedFault{"drop@1", "TRANSFER_FAILED"},
+        CheckedFault{"delay@1", "TRANSFER_FAILED"},
+        CheckedFault{"mismatch", "PLAN_DISAGREEMENT"}
+    ),
+    [](const auto& made) {
+      const std::string fault = made.param.fault;
+      return fault.substr(0, fault.find('@'));
+    }
+);
 
 TEST(ShuffleCheck, SaysWhichTransportIsUsedAndWhy) {
   const Outcome automatic = run(2, std::string("--ep 2 --transport auto") + kSizes);

@@ -150,6 +150,7 @@ std::vector<std::vector<int>> random_counts(int num_ranks, std::uint32_t max, st
 TEST(FakeNccl, OneOperationAPeerNeverDeadlocks) {
   for (const int num_ranks : {2, 3, 5, 8}) {
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      SCOPED_TRACE(std::to_string(num_ranks) + " ranks, seed " + std::to_string(seed));
       FakeSettings settings;
       settings.max_kernel_ops = 2 + seed % 3;
       settings.seed = seed;
@@ -164,6 +165,7 @@ TEST(FakeNccl, OneOperationAPeerNeverDeadlocks) {
 TEST(FakeNccl, SeveralOperationsAPeerDeadlockWhenKernelsAreSmall) {
   int num_deadlocks = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE(seed);
     FakeSettings settings;
     settings.max_kernel_ops = 3;
     settings.seed = seed;

@@ -34,21 +34,52 @@ void expect_clean(FakeFabric& fabric) {
   EXPECT_EQ(fabric.num_comms(), 0U);
 }
 
-TEST(NcclTransport, CarriesSlicesOfAnySizeBetweenAllPairs) {
-  for (const int num_ranks : {1, 2, 3, 4, 7}) {
-    for (const int polls : {0, 5}) {
-      FakeSettings settings;
-      settings.polls_in_progress = polls;
-      settings.max_kernel_ops = 3;
-      settings.seed = static_cast<std::uint64_t>(num_ranks);
-      FakeFabric fabric{settings};
-      run_nccl_ranks(fabric, num_ranks, [](NcclTransport& transport) {
-        testing::check_slices_of_any_size(transport);
-      });
-      expect_clean(fabric);
-    }
-  }
+struct Ranks {
+  int num_ranks;
+  int polls_in_progress;
+};
+
+void PrintTo(const Ranks& ranks, std::ostream* out) {
+  *out << ranks.num_ranks << " ranks, " << ranks.polls_in_progress << " polls";
 }
+
+std::string name_of_case(const ::testing::TestParamInfo<Ranks>& made) {
+  return std::to_string(made.param.num_ranks) + "RanksAfter" +
+         std::to_string(made.param.polls_in_progress) + "Polls";
+}
+
+class SlicesBetween : public ::testing::TestWithParam<Ranks> {};
+
+TEST_P(SlicesBetween, AreCarriedWhateverTheirSize) {
+  const auto [num_ranks, polls] = GetParam();
+  FakeSettings settings;
+  settings.polls_in_progress = polls;
+  settings.max_kernel_ops = 3;
+  settings.seed = static_cast<std::uint64_t>(num_ranks);
+  FakeFabric fabric{settings};
+  run_nccl_ranks(fabric, num_ranks, [](NcclTransport& transport) {
+    testing::check_slices_of_any_size(transport);
+  });
+  expect_clean(fabric);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    NcclTransport,
+    SlicesBetween,
+    ::testing::Values(
+        Ranks{1, 0},
+        Ranks{1, 5},
+        Ranks{2, 0},
+        Ranks{2, 5},
+        Ranks{3, 0},
+        Ranks{3, 5},
+        Ranks{4, 0},
+        Ranks{4, 5},
+        Ranks{7, 0},
+        Ranks{7, 5}
+    ),
+    name_of_case
+);
 
 TEST(NcclTransport, PutsARoundIntoOneGroup) {
   FakeFabric fabric;
@@ -59,22 +90,28 @@ TEST(NcclTransport, PutsARoundIntoOneGroup) {
   expect_clean(fabric);
 }
 
+class MissingSlice : public ::testing::TestWithParam<Ranks> {};
+
 // Ranks that go on to the next round and the one that still waits then wait for each other, until
 // the deadline.
-TEST(NcclTransport, RecoversFromAMissingSlice) {
-  for (const int num_ranks : {1, 2, 4}) {
-    for (const int polls : {0, 4}) {
-      FakeSettings settings;
-      settings.deadlocks_hang = true;
-      settings.polls_in_progress = polls;
-      FakeFabric fabric{settings};
-      run_nccl_ranks(fabric, num_ranks, [](NcclTransport& transport) {
-        testing::check_recovery(transport);
-      });
-      expect_clean(fabric);
-    }
-  }
+TEST_P(MissingSlice, IsRecoveredFrom) {
+  const auto [num_ranks, polls] = GetParam();
+  FakeSettings settings;
+  settings.deadlocks_hang = true;
+  settings.polls_in_progress = polls;
+  FakeFabric fabric{settings};
+  run_nccl_ranks(fabric, num_ranks, [](NcclTransport& transport) {
+    testing::check_recovery(transport);
+  });
+  expect_clean(fabric);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    NcclTransport,
+    MissingSlice,
+    ::testing::Values(Ranks{1, 0}, Ranks{1, 4}, Ranks{2, 0}, Ranks{2, 4}, Ranks{4, 0}, Ranks{4, 4}),
+    name_of_case
+);
 
 struct Shape {
   int ep;
@@ -85,6 +122,10 @@ struct Shape {
   [[nodiscard]] Placement after() const { return random_placement(kLayers, ep * 3, ep, 4); }
 };
 
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << "EP " << shape.ep << " x EDP " << shape.edp;
+}
+
 ShuffleOptions options_of(std::int64_t round_bytes) {
   ShuffleOptions options;
   options.round_bytes = round_bytes;
@@ -92,32 +133,48 @@ ShuffleOptions options_of(std::int64_t round_bytes) {
   return options;
 }
 
-TEST(NcclShuffle, MovesEveryByte) {
-  for (const Shape& shape : {Shape{1, 1}, {1, 3}, {2, 2}, {4, 1}, {3, 2}}) {
-    for (const std::int64_t round_bytes : {64, 1 << 20}) {
-      FakeSettings settings;
-      settings.polls_in_progress = 2;
-      FakeFabric fabric{settings};
-      run_nccl_ranks(fabric, shape.num_ranks(), [&](NcclTransport& transport) {
-        // In memory of the device, so that nothing can work by chance on the host.
-        ClosedFormState state{
-            shape.state(), transport.control().rank(), shape.before(), &transport.engine()};
-        for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
-          ShuffleOptions options = options_of(round_bytes);
-          options.mode = mode;
-          const bool there = mode == ShuffleMode::kFullShadow;
-          const Placement target = there ? shape.after() : shape.before();
-          const ShuffleReport report = apply_placement(
-              there ? shape.before() : shape.after(), target, state.registry(), transport, options
-          );
-          EXPECT_EQ(state.find_fault(target), "");
-          EXPECT_LE(report.high_water_bytes, report.memory_bound_bytes);
-        }
-      });
-      expect_clean(fabric);
-    }
-  }
+class NcclShuffleOf : public ::testing::TestWithParam<std::tuple<Shape, std::int64_t>> {};
+
+std::string name_of_shuffle(const ::testing::TestParamInfo<NcclShuffleOf::ParamType>& made) {
+  const auto& [shape, round_bytes] = made.param;
+  return "Ep" + std::to_string(shape.ep) + "Edp" + std::to_string(shape.edp) + "RoundsOf" +
+         std::to_string(round_bytes);
 }
+
+TEST_P(NcclShuffleOf, MovesEveryByte) {
+  const Shape& shape = std::get<0>(GetParam());
+  const std::int64_t round_bytes = std::get<1>(GetParam());
+  FakeSettings settings;
+  settings.polls_in_progress = 2;
+  FakeFabric fabric{settings};
+  run_nccl_ranks(fabric, shape.num_ranks(), [&](NcclTransport& transport) {
+    // In memory of the device, so that nothing can work by chance on the host.
+    ClosedFormState state{
+        shape.state(), transport.control().rank(), shape.before(), &transport.engine()};
+    for (const ShuffleMode mode : {ShuffleMode::kFullShadow, ShuffleMode::kPerLayer}) {
+      ShuffleOptions options = options_of(round_bytes);
+      options.mode = mode;
+      const bool there = mode == ShuffleMode::kFullShadow;
+      const Placement target = there ? shape.after() : shape.before();
+      const ShuffleReport report = apply_placement(
+          there ? shape.before() : shape.after(), target, state.registry(), transport, options
+      );
+      EXPECT_EQ(state.find_fault(target), "");
+      EXPECT_LE(report.high_water_bytes, report.memory_bound_bytes);
+    }
+  });
+  expect_clean(fabric);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    NcclShuffle,
+    NcclShuffleOf,
+    ::testing::Combine(
+        ::testing::Values(Shape{1, 1}, Shape{1, 3}, Shape{2, 2}, Shape{4, 1}, Shape{3, 2}),
+        ::testing::Values(std::int64_t{64}, std::int64_t{1} << 20)
+    ),
+    name_of_shuffle
+);
 
 // Runs a shuffle that must fail alike on all ranks and change nothing, then one that succeeds on
 // the rebuilt communicator. Returns the error.
@@ -157,22 +214,26 @@ std::string fail_then_succeed(
   return errors.empty() ? std::string{} : *errors.begin();
 }
 
-TEST(NcclShuffle, DeadlineAbortsRebuildsAndNamesTheRankThatIsLate) {
-  for (const int polls : {0, 3}) {
-    FakeSettings settings;
-    settings.polls_in_progress = polls;
-    FakeFabric fabric{settings};
-    Fault fault;
-    fault.kind = FaultKind::kDelay;
-    fault.rank = 2;
-    fault.round = 1;
-    fault.delay_seconds = 0.8;
-    const std::string error = fail_then_succeed(fabric, Shape{3, 1}, &fault, 0.4);
-    EXPECT_THAT(error, HasSubstr("no slice from rank 2 within"));
-    EXPECT_THAT(error, HasSubstr("tensor"));
-    expect_clean(fabric);
-  }
+class NcclPolls : public ::testing::TestWithParam<int> {};
+
+TEST_P(NcclPolls, DeadlineAbortsRebuildsAndNamesTheRankThatIsLate) {
+  FakeSettings settings;
+  settings.polls_in_progress = GetParam();
+  FakeFabric fabric{settings};
+  Fault fault;
+  fault.kind = FaultKind::kDelay;
+  fault.rank = 2;
+  fault.round = 1;
+  fault.delay_seconds = 0.8;
+  const std::string error = fail_then_succeed(fabric, Shape{3, 1}, &fault, 0.4);
+  EXPECT_THAT(error, HasSubstr("no slice from rank 2 within"));
+  EXPECT_THAT(error, HasSubstr("tensor"));
+  expect_clean(fabric);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    NcclShuffle, NcclPolls, ::testing::Values(0, 3), ::testing::PrintToStringParamName()
+);
 
 // NCCL matches by order alone: the slice of a later round comes in the place of the one that was
 // left out. Its stamp gives it away, or its size.
@@ -200,19 +261,26 @@ TEST(NcclShuffle, FindsAFlippedBitInDeviceMemory) {
   expect_clean(fabric);
 }
 
-TEST(NcclShuffle, RollsBackAnAsynchronousErrorAtAnyOperation) {
-  for (const std::int64_t op : {0, 1, 5, 17}) {
-    FakeSettings settings;
-    settings.failing_rank = 1;
-    settings.failing_op = op;
-    settings.seed = static_cast<std::uint64_t>(op);
-    FakeFabric fabric{settings};
-    const std::string error = fail_then_succeed(fabric, Shape{3, 1}, nullptr, 30.0);
-    EXPECT_THAT(error, HasSubstr("rank 1, round"));
-    EXPECT_THAT(error, HasSubstr("a link went down"));
-    expect_clean(fabric);
-  }
+class AsynchronousError : public ::testing::TestWithParam<int> {};
+
+TEST_P(AsynchronousError, IsRolledBack) {
+  FakeSettings settings;
+  settings.failing_rank = 1;
+  settings.failing_op = GetParam();
+  settings.seed = static_cast<std::uint64_t>(GetParam());
+  FakeFabric fabric{settings};
+  const std::string error = fail_then_succeed(fabric, Shape{3, 1}, nullptr, 30.0);
+  EXPECT_THAT(error, HasSubstr("rank 1, round"));
+  EXPECT_THAT(error, HasSubstr("a link went down"));
+  expect_clean(fabric);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    AtOperation,
+    AsynchronousError,
+    ::testing::Values(0, 1, 5, 17),
+    ::testing::PrintToStringParamName()
+);
 
 // Plans of different sizes cannot get past the agreement, so the transport is fed by hand.
 TEST(NcclTransport, SizesThatDifferAreAFaultOnBothSides) {

@@ -6,7 +6,7 @@ usage: slow_switch.py NAME…
 Makes a TAP device of every name, prints "ready", and forwards frames between them until it is ended.
 What comes from a device takes 20 ms +- 5 ms, frames overtaking each other, and 1 % of it is lost; the
 last device's is forwarded at once. Runs as root, in the network namespace of the caller, who may move
-the devices to others. Helper of multinode_test.sh.
+the devices to others. Helper of run.sh beside it.
 """
 import fcntl
 import heapq
