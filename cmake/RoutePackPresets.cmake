@@ -229,7 +229,7 @@ function(routepack_generate_presets output)
 // Written by CMake from configs/*.cfg.
 #include "domain/model.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 
 std::span<const ModelPreset> embedded_presets() {
   static const ModelPreset presets[] = {
@@ -237,6 +237,6 @@ std::span<const ModelPreset> embedded_presets() {
   return presets;
 }
 
-}  // namespace routepack
+}  // namespace routepack::domain
 ]=])
 endfunction()

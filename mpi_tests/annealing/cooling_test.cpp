@@ -8,7 +8,7 @@
 #include "random/stream.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 namespace {
 
 using testing::Draws;
@@ -129,7 +129,7 @@ TEST(SweepsOfStage, SumToTheBudget) {
 }
 
 TEST(Acceptance, AcceptsRisesWithTheBoltzmannProbability) {
-  const Acceptance acceptance{Acceptance::make_table()};
+  const random::Acceptance acceptance{random::Acceptance::make_table()};
   constexpr std::int64_t kTemperature = 1'000'000;
   for (const std::int64_t rise : {100'000, 1'000'000, 3'000'000}) {
     SCOPED_TRACE(rise);
@@ -147,4 +147,4 @@ TEST(Acceptance, AcceptsRisesWithTheBoltzmannProbability) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::annealing

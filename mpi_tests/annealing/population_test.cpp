@@ -8,7 +8,7 @@
 #include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 namespace {
 
 using testing::connect;
@@ -17,7 +17,7 @@ using testing::SearchInstance;
 
 // Thrown by threads inside a parallel region, on the ranks that hold chains 2 and 5.
 TEST(Population, EveryRankThrowsWhatAChainThrows) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({}, 11);
   connect(instance, Topology{.dp = 4, .ep = 2});
   const auto make_start = [&](ChainId chain) {
@@ -33,27 +33,27 @@ TEST(Population, EveryRankThrowsWhatAChainThrows) {
 
 // Without resampling a chain's path depends on no other, so that more chains are never worse.
 TEST(Population, ChainsThatNeverMeetAreIndependent) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 15);
   connect(instance, Topology{.dp = 4, .ep = 2});
   const auto best_of = [&](int chains, bool resample) {
-    Tuning tuning;
+    domain::Tuning tuning;
     tuning.population.resample = resample;
     Population population(
         instance.problem, [&](ChainId) { return instance.layout; },
-        {5, chains, 1, best_simd_level()}, tuning, world
+        {5, chains, 1, base::best_simd_level()}, tuning, world
     );
     const std::int64_t scale = population.mean_change();
-    const Stopwatch clock;
+    const base::Stopwatch clock;
     population.anneal({scale / 2, scale / 500, 12, 24, 0.0}, clock, {});
     return population.best_score();
   };
   // Chain 0 follows the same path in any number, so more chains can only be better.
-  SearchScore before = best_of(1, false);
+  objective::SearchScore before = best_of(1, false);
   EXPECT_EQ(best_of(1, true), before);
   bool differs = false;
   for (const int chains : {2, 4, 8}) {
-    const SearchScore score = best_of(chains, false);
+    const objective::SearchScore score = best_of(chains, false);
     EXPECT_LE(score, before) << chains << " chains";
     differs = differs || best_of(chains, true) != score;
     before = score;
@@ -62,26 +62,28 @@ TEST(Population, ChainsThatNeverMeetAreIndependent) {
 }
 
 TEST(Population, NeverLosesItsBestAndReportsARecount) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({.num_samples = 60, .num_layers = 9}, 12);
   connect(instance, Topology{.dp = 4, .ep = 2});
-  const SearchState start(instance.problem, instance.layout, SimdLevel::kPortable);
+  const objective::SearchState start(instance.problem, instance.layout, SimdLevel::kPortable);
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {5, 4, 1, best_simd_level()}, {},
-      world
+      instance.problem, [&](ChainId) { return instance.layout; },
+      {5, 4, 1, base::best_simd_level()}, {}, world
   );
   EXPECT_EQ(population.best_score(), start.score());
   const std::int64_t scale = population.mean_change();
   EXPECT_GT(scale, 0);
-  SearchScore before = population.best_score();
-  const Stopwatch clock;
+  objective::SearchScore before = population.best_score();
+  const base::Stopwatch clock;
   for (int round = 0; round < 4; ++round) {
     SCOPED_TRACE(round);
     // Hotter than any start: the chains leave the best layout behind.
     population.anneal({4 * scale, scale, 3, 6, 0.0}, clock, {});
     EXPECT_LE(population.best_score(), before);
     before = population.best_score();
-    const SearchState recount(instance.problem, population.best_layout(), SimdLevel::kPortable);
+    const objective::SearchState recount(
+        instance.problem, population.best_layout(), SimdLevel::kPortable
+    );
     EXPECT_EQ(recount.score(), before);
   }
   population.anneal({scale / 5, scale / 500, 10, 40, 0.0}, clock, {});
@@ -89,34 +91,34 @@ TEST(Population, NeverLosesItsBestAndReportsARecount) {
 }
 
 TEST(Population, RebaseKeepsLayoutsAndCountsThemAnew) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({.num_samples = 40, .num_layers = 4}, 13);
   connect(instance, Topology{.dp = 4, .ep = 2});
   SearchInstance other = make_instance({.num_samples = 40, .num_layers = 4}, 13);
   other.cost.expert_weight = 3.0;
   connect(other, Topology{.dp = 4, .ep = 2});
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {1, 3, 1, best_simd_level()}, {},
-      world
+      instance.problem, [&](ChainId) { return instance.layout; },
+      {1, 3, 1, base::best_simd_level()}, {}, world
   );
-  const Stopwatch clock;
+  const base::Stopwatch clock;
   population.anneal({1 << 20, 1 << 10, 4, 4, 0.0}, clock, {});
   const CellLayout best = population.best_layout();
   population.rebase(other.problem);
   EXPECT_EQ(population.best_layout().cell_of_sample, best.cell_of_sample);
-  const SearchState recount(other.problem, best, SimdLevel::kPortable);
+  const objective::SearchState recount(other.problem, best, SimdLevel::kPortable);
   EXPECT_EQ(population.best_score(), recount.score());
 }
 
 TEST(Population, ADeadlineEndsARoundOnEveryRank) {
-  const Communicator world(MPI_COMM_WORLD);
+  const comm::Communicator world(MPI_COMM_WORLD);
   SearchInstance instance = make_instance({}, 14);
   connect(instance, Topology{.dp = 4, .ep = 2});
   Population population(
-      instance.problem, [&](ChainId) { return instance.layout; }, {1, 2, 1, best_simd_level()}, {},
-      world
+      instance.problem, [&](ChainId) { return instance.layout; },
+      {1, 2, 1, base::best_simd_level()}, {}, world
   );
-  const Stopwatch clock;
+  const base::Stopwatch clock;
   population.anneal({1 << 20, 1 << 10, 8, 0, 0.2}, clock, {});
   EXPECT_GT(population.sweeps_done(), 0);
   EXPECT_LT(clock.seconds(), 20.0);  // generous: machines are shared
@@ -163,4 +165,4 @@ TEST(LevelOwners, MovesAsFewChainsAsLevelCountsNeed) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::annealing

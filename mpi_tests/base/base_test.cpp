@@ -16,7 +16,7 @@
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::base {
 namespace {
 
 TEST(Checked, ReportsOverflowInsteadOfWrapping) {
@@ -134,4 +134,4 @@ TEST(Report, IsDroppedWhereTheStreamIsFull) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::base

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace routepack {
+namespace routepack::base {
 namespace {
 
 double seconds_left(const Deadline& deadline) {
@@ -40,4 +40,4 @@ TEST(Deadline, HasPassedWhereThereIsNoSuchTime) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::base

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace routepack {
+namespace routepack::base {
 namespace {
 
 constexpr std::size_t kSize = 32;  // whole registers of every level
@@ -120,4 +120,4 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::base

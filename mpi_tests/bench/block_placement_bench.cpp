@@ -32,7 +32,9 @@ std::vector<Layer> make_window(int num_layers, int num_experts, int ep, int num_
       }
       total.back() += layer.demand[at];
     }
-    layer.start = place_layer(total, ep, nullptr, {}, {seed, Purpose::kPlacement, 0}).slots;
+    layer.start =
+        placement::place_layer(total, ep, nullptr, {}, {seed, random::Purpose::kPlacement, 0})
+            .slots;
     window.push_back(std::move(layer));
   }
   return window;
@@ -50,8 +52,9 @@ void refine(benchmark::State& state) {
   for (auto _ : state) {
     before = after = 0.0;
     for (const Layer& layer : window) {
-      const BlockPlacement result =
-          refine_layer(layer.demand, num_blocks, ep, layer.start, {.max_passes = max_passes});
+      const placement::BlockPlacement result = placement::refine_layer(
+          layer.demand, num_blocks, ep, layer.start, {.max_passes = max_passes}
+      );
       before += static_cast<double>(result.sum_before);
       after += static_cast<double>(result.sum_peaks);
     }
@@ -66,14 +69,14 @@ void anneal(benchmark::State& state) {
   const auto ep = static_cast<int>(state.range(2));
   const auto num_blocks = static_cast<int>(state.range(3));
   const std::vector<Layer> window = make_window(num_layers, num_experts, ep, num_blocks);
-  const Acceptance acceptance{Acceptance::make_table()};
+  const random::Acceptance acceptance{random::Acceptance::make_table()};
   double before = 0.0;
   double after = 0.0;
   for (auto _ : state) {
     before = after = 0.0;
     for (std::size_t layer = 0; layer < window.size(); ++layer) {
-      const Stream random{1, Purpose::kTests, static_cast<std::uint32_t>(layer)};
-      const BlockPlacement result = anneal_layer(
+      const random::Stream random{1, random::Purpose::kTests, static_cast<std::uint32_t>(layer)};
+      const placement::BlockPlacement result = placement::anneal_layer(
           window[layer].demand, num_blocks, ep, window[layer].start,
           {state.range(4), random, 0, acceptance}
       );

@@ -35,9 +35,9 @@ class Instance {
     demand_.num_samples = shape.num_samples;
     demand_.ep = shape.ep;
     demand_.num_layers = shape.num_layers;
-    demand_.padded_layers = padded_layer_count(shape.num_layers);
+    demand_.padded_layers = domain::padded_layer_count(shape.num_layers);
     const auto num_samples = static_cast<std::size_t>(shape.num_samples);
-    const Stream stream{1, Purpose::kTests, 31};
+    const random::Stream stream{1, random::Purpose::kTests, 31};
     const auto padded = static_cast<std::size_t>(demand_.padded_layers);
     demand_.narrow.resize(num_samples * demand_.view().sample_stride(), 0);
     for (std::size_t at = 0; at < demand_.narrow.size(); ++at) {
@@ -51,16 +51,17 @@ class Instance {
       layout_.cell_of_sample[sample] = CellId{sample.value() % kBlocks};
     }
     const std::int64_t capacity = kLength * shape.num_samples;
-    problem_ = make_search_problem(
+    problem_ = objective::make_search_problem(
         IndexVector<SampleId, std::int64_t>{num_samples, kLength}, demand_.view(), Topology{},
         {capacity, {{"full", 100.0, 50.0}}, 1.0}, {.capacity_tokens = capacity}, kBlocks
     );
     const auto bound = static_cast<std::uint32_t>(shape.num_samples);
     for (std::uint64_t draw = 0; moves_.size() < kMoves; ++draw) {
-      const RandomBits random = stream.at(1, draw);
+      const random::RandomBits random = stream.at(1, draw);
       const SampleId a{static_cast<std::int32_t>(random.below(0, bound))};
       const SampleId b{static_cast<std::int32_t>(random.below(1, bound))};
-      const Move move{layout_.cell_of_sample[a], layout_.cell_of_sample[b], 1, 1, {a}, {b}};
+      const objective::Move move{
+          layout_.cell_of_sample[a], layout_.cell_of_sample[b], 1, 1, {a}, {b}};
       if (move.cell_a != move.cell_b) {
         moves_.push_back(move);
       }
@@ -69,8 +70,10 @@ class Instance {
   Instance(const Instance&) = delete;  // the problem points into the demand
   Instance& operator=(const Instance&) = delete;
 
-  [[nodiscard]] SearchState state(SimdLevel simd) const { return {problem_, layout_, simd}; }
-  [[nodiscard]] const std::vector<Move>& moves() const { return moves_; }
+  [[nodiscard]] objective::SearchState state(SimdLevel simd) const {
+    return {problem_, layout_, simd};
+  }
+  [[nodiscard]] const std::vector<objective::Move>& moves() const { return moves_; }
   [[nodiscard]] std::size_t bytes_of_move() const { return 12 * demand_.view().sample_stride(); }
   [[nodiscard]] std::size_t working_set() const {
     return demand_.narrow.size() * sizeof(std::uint16_t) +
@@ -78,10 +81,10 @@ class Instance {
   }
 
  private:
-  OwnedProjectedDemand demand_;
+  domain::OwnedProjectedDemand demand_;
   CellLayout layout_;
-  SearchProblem problem_;
-  std::vector<Move> moves_;
+  objective::SearchProblem problem_;
+  std::vector<objective::Move> moves_;
 };
 
 double median(std::vector<double> values) {
@@ -99,7 +102,7 @@ double seconds_of(const Work& work) {
 
 void evaluate(benchmark::State& bench) {
   const auto level = static_cast<SimdLevel>(bench.range(0));
-  if (level > best_simd_level()) {
+  if (level > base::best_simd_level()) {
     bench.SkipWithError("this CPU lacks the instructions");
     return;
   }
@@ -107,7 +110,7 @@ void evaluate(benchmark::State& bench) {
       {static_cast<int>(bench.range(1)), static_cast<int>(bench.range(2)),
        static_cast<int>(bench.range(3))}
   );
-  SearchState state = instance.state(level);
+  objective::SearchState state = instance.state(level);
   const std::size_t half = instance.working_set() / 2;
   const std::vector<char> source(half, 1);
   std::vector<char> target(half, 2);
@@ -115,7 +118,7 @@ void evaluate(benchmark::State& bench) {
   std::vector<double> copy_seconds;
   for ([[maybe_unused]] auto iteration : bench) {
     const double seconds = seconds_of([&] {
-      for (const Move& move : instance.moves()) {
+      for (const objective::Move& move : instance.moves()) {
         benchmark::DoNotOptimize(state.evaluate(move, INT64_MAX));
       }
     });
@@ -135,7 +138,7 @@ void evaluate(benchmark::State& bench) {
   }
   const double rate = 2.0 * static_cast<double>(half) / median(copy_seconds);
   const double floor = static_cast<double>(instance.bytes_of_move()) / rate;
-  bench.SetLabel(peak_kernels(level).name);
+  bench.SetLabel(objective::peak_kernels(level).name);
   bench.counters["bytes"] = static_cast<double>(instance.bytes_of_move());
   bench.counters["working_MB"] = static_cast<double>(instance.working_set()) * 1e-6;
   bench.counters["copy_GB/s"] = rate * 1e-9;

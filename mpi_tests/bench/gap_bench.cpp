@@ -31,10 +31,10 @@ namespace {
 struct Job {
   const WindowSlice& window;
   PlanOptions options;
-  const Communicator& comm;
+  const comm::Communicator& comm;
 
-  [[nodiscard]] PaddedLengths padded() const {
-    return pad_lengths(window.lengths, 1, options.cost.capacity_tokens);
+  [[nodiscard]] packing::PaddedLengths padded() const {
+    return packing::pad_lengths(window.lengths, 1, options.cost.capacity_tokens);
   }
   // Pairs on peak EP ranks as cost.
   [[nodiscard]] double cost_of(std::int64_t pairs) const {
@@ -52,10 +52,10 @@ struct AttentionParts {
 };
 
 AttentionParts attention_parts(const Job& job, const Plan& plan) {
-  const PaddedLengths padded = job.padded();
+  const packing::PaddedLengths padded = job.padded();
   const AttentionStage& stage = job.options.cost.stages.front();
   const auto capacity = static_cast<double>(job.options.cost.capacity_tokens);
-  const CellSums sums = sum_cells(plan.layout, padded);
+  const objective::CellSums sums = objective::sum_cells(plan.layout, padded);
   std::vector<double> cells;
   for (const CellId cell : ids<CellId>(sums.tokens.size())) {
     cells.push_back(
@@ -66,9 +66,9 @@ AttentionParts attention_parts(const Job& job, const Plan& plan) {
   const int per_shard = job.options.topology.dp_per_shard();
   AttentionParts parts;
   parts.mean = std::accumulate(cells.begin(), cells.end(), 0.0) / per_shard;
-  parts.bound = attention_lower_bound(
+  parts.bound = objective::attention_lower_bound(
                     padded, stage, {plan.layout.num_cells(), per_shard},
-                    cell_rules(job.options, plan.window.top_k)
+                    domain::cell_rules(job.options, plan.window.top_k)
   )
                     .cost;
   parts.blocks = plan.routepack.attention;
@@ -90,7 +90,7 @@ struct PeakParts {
 };
 
 std::int64_t block_bounds(
-    const LayerBlocks& layer, std::size_t num_blocks, int num_experts, int ep
+    const planner::LayerBlocks& layer, std::size_t num_blocks, int num_experts, int ep
 ) {
   const std::size_t padded = layer.demand.size() / static_cast<std::size_t>(num_experts);
   std::vector<std::int64_t> demand(static_cast<std::size_t>(num_experts));
@@ -99,7 +99,7 @@ std::int64_t block_bounds(
     for (std::size_t expert = 0; expert < demand.size(); ++expert) {
       demand[expert] = layer.demand[expert * padded + block];
     }
-    bounds += peak_lower_bound(demand, ep);
+    bounds += placement::peak_lower_bound(demand, ep);
   }
   return bounds;
 }
@@ -109,15 +109,15 @@ PeakParts aggregate_parts(const Job& job) {
   const WindowShape& shape = job.window.shape;
   const int ep = job.options.topology.ep;
   PeakParts parts;
-  const Demand demand = reduce_demand(job.window, job.comm).demand;
+  const domain::Demand demand = demand::reduce_demand(job.window, job.comm).demand;
   for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
     const std::span<const std::int64_t> pairs = demand.of(layer);
     const std::int64_t total = std::accumulate(pairs.begin(), pairs.end(), std::int64_t{0});
     parts.mean_load += std::max(
-        ceil_divide(total, std::int64_t{ep}), *std::max_element(pairs.begin(), pairs.end())
+        base::ceil_divide(total, std::int64_t{ep}), *std::max_element(pairs.begin(), pairs.end())
     );
   }
-  const PlacementResult placed = place_experts(
+  const placement::PlacementResult placed = placement::place_experts(
       {demand.pairs, shape.num_moe_layers(), shape.num_experts, ep}, {}, job.options.search.seed,
       job.comm
   );
@@ -134,7 +134,7 @@ PeakParts peak_parts(const Job& job, const Plan& plan) {
   const auto layers = static_cast<std::size_t>(job.window.shape.num_moe_layers());
   PeakParts parts = aggregate_parts(job);
   const std::vector<std::int64_t> loads =
-      sum_block_loads(job.window, plan.layout, plan.placement, topology);
+      objective::sum_block_loads(job.window, plan.layout, plan.placement, topology);
   std::vector<std::int64_t> window_loads(layers * ep, 0);
   for (std::size_t at = 0; at < loads.size(); ++at) {
     window_loads[at % window_loads.size()] += loads[at];
@@ -146,8 +146,8 @@ PeakParts peak_parts(const Job& job, const Plan& plan) {
     parts.aggregate += *std::max_element(&window_loads[at], &window_loads[at] + ep);
   }
   const std::size_t num_blocks = loads.size() / window_loads.size();
-  for (const LayerBlocks& layer :
-       reduce_block_demand(job.window, plan.layout, topology, job.comm)) {
+  for (const planner::LayerBlocks& layer :
+       planner::reduce_block_demand(job.window, plan.layout, topology, job.comm)) {
     parts.block_bound += block_bounds(layer, num_blocks, job.window.shape.num_experts, topology.ep);
   }
   return parts;
@@ -202,13 +202,13 @@ void print_parts(const Job& job, const std::string& name) {
   );
 }
 
-int run(int argc, char** argv, const Communicator& comm) {
+int run(int argc, char** argv, const comm::Communicator& comm) {
   if (argc < 5 || argc > 6 || comm.num_mpi_ranks() > 1) {
     fmt::print(stderr, "usage: gap_bench WINDOW DP EP CAPACITY [SWEEPS], on one rank\n");
     return 2;
   }
   const std::string folder = argv[1];
-  const WindowSlice window = load_window(folder, comm);
+  const WindowSlice window = demand::load_window(folder, comm);
   Job job{window, {}, comm};
   job.options.topology = {.dp = std::stoi(argv[2]), .ep = std::stoi(argv[3])};
   job.options.cost = {std::stoll(argv[4]), {{"full", 100.0, 50.0}}, 1.0};

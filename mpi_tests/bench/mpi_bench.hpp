@@ -19,7 +19,7 @@ template <class Run>
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   int status = 0;
   {
-    const Communicator world(MPI_COMM_WORLD);
+    const comm::Communicator world(MPI_COMM_WORLD);
     try {
       status = run(argc, argv, world);
     } catch (const std::exception& error) {

@@ -79,7 +79,8 @@ class LayerPlanter {
     const auto total =
         static_cast<double>(std::accumulate(experts.begin(), experts.end(), std::int64_t{0}));
     const auto ranks = static_cast<double>(ep_);
-    const auto bound = static_cast<double>(peak_lower_bound(experts, static_cast<int>(ep_)));
+    const auto bound =
+        static_cast<double>(placement::peak_lower_bound(experts, static_cast<int>(ep_)));
     std::vector<double> shares(ep_, 1.0 / ranks);
     if (bound * ranks > kHot * total) {
       std::fill(shares.begin(), shares.end(), 0.0);
@@ -174,8 +175,8 @@ class LayerPlanter {
 
 WindowSlice shuffled(const WindowSlice& window) {
   const std::size_t row = window.demand.size() / window.lengths.size();
-  const std::vector<std::int32_t> order = random_permutation(
-      {1, Purpose::kTests, 0}, 0, static_cast<std::int32_t>(window.lengths.size())
+  const std::vector<std::int32_t> order = random::random_permutation(
+      {1, random::Purpose::kTests, 0}, 0, static_cast<std::int32_t>(window.lengths.size())
   );
   WindowSlice result = window;
   for (std::size_t place = 0; place < order.size(); ++place) {
@@ -196,20 +197,24 @@ double share_changed(const WindowSlice& before, const WindowSlice& after) {
   return changed / total / 2.0;  // every pair that moved counts twice
 }
 
-void compare(const std::string& folder, const PlanOptions& options, const Communicator& comm) {
-  const WindowSlice window = load_window(folder, comm);
+void compare(
+    const std::string& folder, const PlanOptions& options, const comm::Communicator& comm
+) {
+  const WindowSlice window = demand::load_window(folder, comm);
   const Plan plan = make_plan(window, options, comm.get());
   WindowSlice planted = window;
   for (const MoeLayer layer : ids<MoeLayer>(window.shape.num_moe_layers())) {
     LayerPlanter(window, plan, layer).plant(planted);
   }
-  const PaddedLengths padded = pad_lengths(window.lengths, 1, options.cost.capacity_tokens);
-  const double known = compute_metrics(
-                           sum_cells(plan.layout, padded),
-                           sum_block_loads(planted, plan.layout, plan.placement, options.topology),
-                           window.shape.num_moe_layers(), options.topology, options.cost
-  )
-                           .score.max_shard;
+  const packing::PaddedLengths padded =
+      packing::pad_lengths(window.lengths, 1, options.cost.capacity_tokens);
+  const double known =
+      objective::compute_metrics(
+          objective::sum_cells(plan.layout, padded),
+          objective::sum_block_loads(planted, plan.layout, plan.placement, options.topology),
+          window.shape.num_moe_layers(), options.topology, options.cost
+      )
+          .score.max_shard;
   const Plan found = make_plan(shuffled(planted), options, comm.get());
   fmt::print(
       "{}: {} sweeps, {:.2f} % of the pairs moved; gap of the window's plan {:.3f} %, of the "
@@ -221,7 +226,7 @@ void compare(const std::string& folder, const PlanOptions& options, const Commun
   );
 }
 
-int run(int argc, char** argv, const Communicator& comm) {
+int run(int argc, char** argv, const comm::Communicator& comm) {
   if (argc != 6 || comm.num_mpi_ranks() > 1) {
     fmt::print(stderr, "usage: planted_bench WINDOW DP EP CAPACITY SWEEPS, on one rank\n");
     return 2;

@@ -50,17 +50,17 @@ struct Result {
 
 class Window {
  public:
-  Window(const Settings& settings, const Communicator& comm)
-      : Window(settings.options, load_window(settings.window, comm), comm) {}
+  Window(const Settings& settings, const comm::Communicator& comm)
+      : Window(settings.options, demand::load_window(settings.window, comm), comm) {}
 
-  [[nodiscard]] const SearchProblem& problem() const { return placed_.problem(); }
-  [[nodiscard]] double gap_percent(const SearchScore& score) const {
+  [[nodiscard]] const objective::SearchProblem& problem() const { return placed_.problem(); }
+  [[nodiscard]] double gap_percent(const objective::SearchScore& score) const {
     const double cost = static_cast<double>(score.max_shard) / problem().units_per_cost;
     return 100.0 * (cost / bound_.max_shard - 1.0);
   }
   // Longest first with a perturbed order, another for every seed and chain.
   [[nodiscard]] CellLayout start(std::uint64_t seed, ChainId chain) const {
-    StartProblem start{
+    packing::StartProblem start{
         padded_,
         options_.cost.capacity_tokens,
         problem().topology,
@@ -72,53 +72,58 @@ class Window {
         start.attention_work[sample] += attention;
       }
     }
-    const Stream random{seed, Purpose::kStarts, static_cast<std::uint32_t>(chain.value())};
-    return make_start_layout(StartKind::kShuffledFit, start, random);
+    const random::Stream random{
+        seed, random::Purpose::kStarts, static_cast<std::uint32_t>(chain.value())};
+    return packing::make_start_layout(packing::StartKind::kShuffledFit, start, random);
   }
 
  private:
-  Window(const PlanOptions& options, const WindowSlice& slice, const Communicator& comm)
+  Window(const PlanOptions& options, const WindowSlice& slice, const comm::Communicator& comm)
       : options_(options),
         placement_(place(options, slice, comm)),
-        padded_(pad_lengths(all_gather(slice.lengths, comm), 1, options.cost.capacity_tokens)),
-        rows_(pack_rows(padded_, options.cost.capacity_tokens, options.topology.dp, 1, {})),
+        padded_(packing::pad_lengths(
+            comm::all_gather(slice.lengths, comm), 1, options.cost.capacity_tokens
+        )),
+        rows_(packing::pack_rows(padded_, options.cost.capacity_tokens, options.topology.dp, 1, {})
+        ),
         bound_(bound_of(slice, comm)),
         node_(comm.split_by_node()),
         placed_(
             slice, padded_, options, rows_.certificate.num_rows, placement_.placement, node_, comm
         ) {}
 
-  static PlacementResult place(
-      const PlanOptions& options, const WindowSlice& slice, const Communicator& comm
+  static placement::PlacementResult place(
+      const PlanOptions& options, const WindowSlice& slice, const comm::Communicator& comm
   ) {
-    const WindowDemand window = reduce_demand(slice, comm);
-    return place_experts(
+    const domain::WindowDemand window = demand::reduce_demand(slice, comm);
+    return placement::place_experts(
         {window.demand.pairs, slice.shape.num_moe_layers(), slice.shape.num_experts,
          options.topology.ep},
         {}, 1, comm
     );
   }
 
-  [[nodiscard]] ShardBound bound_of(const WindowSlice& slice, const Communicator& comm) const {
-    const IndexVector<SampleId, std::int64_t> routed = gather_routed_pairs(slice, comm);
-    return max_shard_lower_bound(
-        {padded_, routed, pairs_of_layers(reduce_demand(slice, comm).demand),
+  [[nodiscard]] ShardBound bound_of(const WindowSlice& slice, const comm::Communicator& comm)
+      const {
+    const IndexVector<SampleId, std::int64_t> routed = demand::gather_routed_pairs(slice, comm);
+    return objective::max_shard_lower_bound(
+        {padded_, routed, demand::pairs_of_layers(demand::reduce_demand(slice, comm).demand),
          placement_.lower_bound.values(), options_.topology, options_.cost,
-         cell_rules(options_, slice.shape.top_k), rows_.certificate.num_rows}
+         domain::cell_rules(options_, slice.shape.top_k), rows_.certificate.num_rows}
     );
   }
 
   const PlanOptions& options_;
-  PlacementResult placement_;
-  PaddedLengths padded_;
-  PackedRows rows_;
+  placement::PlacementResult placement_;
+  packing::PaddedLengths padded_;
+  packing::PackedRows rows_;
   ShardBound bound_;
-  Communicator node_;
-  PlacedWindow placed_;
+  comm::Communicator node_;
+  planner::PlacedWindow placed_;
 };
 
 // Waits without taking a core from the ranks that work.
-void sleep_until_all_are_here(const Communicator& comm) {
+void sleep_until_all_are_here(const comm::Communicator& comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(comm.get(), &request);
   for (int done = 0; done == 0;) {
@@ -132,28 +137,29 @@ Result anneal(
     const Method& method,
     std::uint64_t seed,
     double seconds,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
-  const SearchProblem& problem = window.problem();
-  Tuning tuning;
+  const objective::SearchProblem& problem = window.problem();
+  domain::Tuning tuning;
   tuning.population.resample = method.resample;
-  const Tuning::Turn& turn = tuning.search.turns.front();  // the planner's longest
+  const domain::Tuning::Turn& turn = tuning.search.turns.front();  // the planner's longest
   SearchOptions search;
   search.num_chains = method.num_chains;
   search.time_limit_seconds = seconds;
-  const TemperatureRange range = choose_temperatures(search, problem, tuning, comm.num_mpi_ranks());
-  Population population(
+  const planner::TemperatureRange range =
+      planner::choose_temperatures(search, problem, tuning, comm.num_mpi_ranks());
+  annealing::Population population(
       problem, [&](ChainId chain) { return window.start(seed, chain); },
-      {seed, method.num_chains, 1, best_simd_level()}, tuning, comm
+      {seed, method.num_chains, 1, base::best_simd_level()}, tuning, comm
   );
   const auto scale = static_cast<double>(population.mean_change());
-  Round round;
+  annealing::Round round;
   round.first_temperature = static_cast<std::int64_t>(range.first * turn.heat * scale);
   round.last_temperature =
       std::min(round.first_temperature, static_cast<std::int64_t>(range.last * scale));
   round.num_stages = turn.num_stages;
   round.deadline_seconds = seconds;
-  const Stopwatch clock;
+  const base::Stopwatch clock;
   population.anneal(round, clock, {});
   return {
       window.gap_percent(population.best_score()),
@@ -169,7 +175,7 @@ void print_row(
     const Settings& settings,
     const Method& method,
     const std::vector<Result>& results,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
   std::vector<double> gaps;
   std::vector<double> rates;
@@ -186,9 +192,9 @@ void print_row(
   std::fflush(stdout);
 }
 
-void compare(const Settings& settings, const Communicator& comm) {
+void compare(const Settings& settings, const comm::Communicator& comm) {
   const Window window(settings, comm);
-  const Communicator self(MPI_COMM_SELF);
+  const comm::Communicator self(MPI_COMM_SELF);
   const int workers = comm.num_mpi_ranks();
   const std::vector<Method> methods = {
       {"one chain", 1, false, true},
@@ -220,7 +226,7 @@ void compare(const Settings& settings, const Communicator& comm) {
   }
 }
 
-int run(int argc, char** argv, const Communicator& comm) {
+int run(int argc, char** argv, const comm::Communicator& comm) {
   if (argc < 5 || argc > 7) {
     if (comm.is_root()) {
       fmt::print(stderr, "usage: population_bench WINDOW DP EP CAPACITY [SECONDS] [SEEDS]\n");

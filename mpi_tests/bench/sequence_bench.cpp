@@ -73,7 +73,7 @@ Outcome try_limits(
     const SequenceCase& sequence,
     const Settings& settings,
     std::uint64_t seed,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
   const WindowPair windows = make_pair_of(sequence, seed, comm);
   PlanOptions options = options_of(sequence, settings, seed);
@@ -181,12 +181,12 @@ Settings settings_of(int argc, char** argv) {
     settings.drifts = {0.0, 0.1, 0.2, 0.3};
   }
   if (settings.limits.empty()) {
-    settings.limits.assign(kFrontFractions.begin(), kFrontFractions.end());
+    settings.limits.assign(placement::kFrontFractions.begin(), placement::kFrontFractions.end());
   }
   return settings;
 }
 
-int run(int argc, char** argv, const Communicator& comm) {
+int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     const Settings settings = settings_of(argc, argv);
     if (comm.is_root()) {

@@ -11,16 +11,17 @@
 namespace routepack {
 namespace {
 
-WindowSlice synthesize(const SynthOptions& options, const Communicator& comm) {
-  const SampleRouting routing(options);
-  const std::vector<SampleTokens> lengths = draw_lengths(options);
-  const Share share = share_of(options.samples(), comm.mpi_rank(), comm.num_mpi_ranks());
+WindowSlice synthesize(const synth::SynthOptions& options, const comm::Communicator& comm) {
+  const synth::SampleRouting routing(options);
+  const std::vector<synth::SampleTokens> lengths = synth::draw_lengths(options);
+  const comm::Share share =
+      comm::share_of(options.samples(), comm.mpi_rank(), comm.num_mpi_ranks());
   WindowSlice slice;
   slice.shape = {options.samples(),     options.model.moe_layers(), options.model.layers,
                  options.model.experts, options.model.top_k,        "sequence"};
   slice.first_sample = share.begin;
   for (std::int64_t sample = share.begin; sample < share.end; ++sample) {
-    const SampleTokens& tokens = lengths[static_cast<std::size_t>(sample)];
+    const synth::SampleTokens& tokens = lengths[static_cast<std::size_t>(sample)];
     const std::vector<std::uint32_t> counts = routing.counts(sample, tokens);
     slice.lengths.push_back(tokens.total());
     slice.demand.insert(slice.demand.end(), counts.begin(), counts.end());
@@ -30,10 +31,11 @@ WindowSlice synthesize(const SynthOptions& options, const Communicator& comm) {
 
 // Of `samples` of a whole window, the part of this rank.
 WindowSlice pick(
-    const WindowSlice& whole, std::span<const std::int32_t> samples, const Communicator& comm
+    const WindowSlice& whole, std::span<const std::int32_t> samples, const comm::Communicator& comm
 ) {
   const auto row = static_cast<std::size_t>(whole.shape.num_moe_layers() * whole.shape.num_experts);
-  const Share share = share_of(std::ssize(samples), comm.mpi_rank(), comm.num_mpi_ranks());
+  const comm::Share share =
+      comm::share_of(std::ssize(samples), comm.mpi_rank(), comm.num_mpi_ranks());
   WindowSlice slice;
   slice.shape = whole.shape;
   slice.shape.num_samples = std::ssize(samples);
@@ -47,12 +49,14 @@ WindowSlice pick(
   return slice;
 }
 
-WindowPair split_window(const std::string& folder, std::uint64_t seed, const Communicator& comm) {
-  const Communicator self(MPI_COMM_SELF);
-  const WindowSlice whole = load_window(folder, self);
-  const Stream stream{seed, Purpose::kTests, 0};
+WindowPair split_window(
+    const std::string& folder, std::uint64_t seed, const comm::Communicator& comm
+) {
+  const comm::Communicator self(MPI_COMM_SELF);
+  const WindowSlice whole = demand::load_window(folder, self);
+  const random::Stream stream{seed, random::Purpose::kTests, 0};
   const std::vector<std::int32_t> order =
-      random_permutation(stream, 0, static_cast<std::int32_t>(whole.num_local()));
+      random::random_permutation(stream, 0, static_cast<std::int32_t>(whole.num_local()));
   const std::span all{order};
   const std::size_t half = order.size() / 2;
   return {pick(whole, all.first(half), comm), pick(whole, all.subspan(half), comm)};
@@ -85,17 +89,17 @@ SequenceCase parse_case(const std::string& text) {
 }
 
 WindowPair make_pair_of(
-    const SequenceCase& sequence, std::uint64_t seed, const Communicator& comm
+    const SequenceCase& sequence, std::uint64_t seed, const comm::Communicator& comm
 ) {
   if (!sequence.folder.empty()) {
     return split_window(sequence.folder, seed, comm);
   }
-  SynthOptions options;
-  options.model = find_preset(sequence.preset);
+  synth::SynthOptions options;
+  options.model = domain::find_preset(sequence.preset);
   options.model_seed = seed;
   options.num_prompts = sequence.num_prompts;
   options.length_median = sequence.length_median;
-  options.popularity = Popularity{Popularity::Kind::kLognormal, sequence.popularity};
+  options.popularity = synth::Popularity{synth::Popularity::Kind::kLognormal, sequence.popularity};
   options.length_max = sequence.capacity_tokens;
   options.drift = sequence.drift;
   options.seed = 2 * seed;

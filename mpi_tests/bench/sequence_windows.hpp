@@ -39,7 +39,7 @@ struct SequenceCase {
 
 // Collective. Every seed gives another pair.
 [[nodiscard]] WindowPair make_pair_of(
-    const SequenceCase& sequence, std::uint64_t seed, const Communicator& comm
+    const SequenceCase& sequence, std::uint64_t seed, const comm::Communicator& comm
 );
 
 }  // namespace routepack

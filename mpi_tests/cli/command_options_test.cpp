@@ -45,7 +45,7 @@ Defaults plan_defaults() {
 }
 
 Defaults synth_defaults() {
-  const SynthOptions window;
+  const synth::SynthOptions window;
   return {
       {"seed", text(window.seed)},
       {"rollouts", text(window.rollouts)},
@@ -58,7 +58,7 @@ Defaults synth_defaults() {
       {"spread", text(window.spread)},
       {"share-prompt", text(window.share_prompt)},
       {"design-effect", text(window.design_effect)},
-      {"pattern", std::string(name_of(window.pattern))},
+      {"pattern", std::string(synth::name_of(window.pattern))},
       {"pattern-ep", text(window.pattern_ep)},
       {"heat", text(window.heat)},
       {"step", text(window.step)},
@@ -69,9 +69,9 @@ Defaults synth_defaults() {
 Defaults shuffle_check_defaults() {
   const ShuffleOptions shuffle;
   return {
-      {"edp", text(StateShape{}.edp)},
+      {"edp", text(shuffle::StateShape{}.edp)},
       {"round-bytes", text(shuffle.round_bytes)},
-      {"seed", text(StateShape{}.seed)},
+      {"seed", text(shuffle::StateShape{}.seed)},
       {"moved-fraction", "0.5"},
       {"deadline", text(shuffle.deadline_seconds)},
       {"repeat", "1"},

@@ -82,7 +82,7 @@ TEST(OptionTable, ReadsEverySpelling) {
   EXPECT_EQ(fields.count, 12);
   EXPECT_EQ(fields.weight, 0.25);
   EXPECT_EQ(fields.parts, (Arguments{"a:1", "b"}));
-  EXPECT_EQ(fields.common.verbosity(), Verbosity::kQuiet);
+  EXPECT_EQ(fields.common.verbosity(), base::Verbosity::kQuiet);
   EXPECT_EQ(fields.whole, "");
   EXPECT_EQ(parse({"x", "-c", "-3"}).count, -3);
 }
@@ -160,7 +160,7 @@ std::string evidence(const Arguments& arguments) {
   OptionTable table = table_of(fields);
   parse_options(table, arguments);
   std::string text;
-  for (const NamedEvidence& entry : table.evidence()) {
+  for (const comm::NamedEvidence& entry : table.evidence()) {
     text += fmt::format("{}={};", entry.name, entry.value);
   }
   return text;

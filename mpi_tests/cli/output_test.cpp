@@ -93,11 +93,11 @@ TEST(Progress, PrintsPlainLinesOrRewritesOne) {
 }
 
 TEST(Progress, OnlyOneRankSpeaksAndOnlyWhereItShould) {
-  const auto normal = Verbosity::kNormal;
+  const auto normal = base::Verbosity::kNormal;
   EXPECT_EQ(progress_style(true, normal, false, true), ProgressStyle::kRewrittenLine);
   EXPECT_EQ(progress_style(true, normal, true, false), ProgressStyle::kPlainLines);
   EXPECT_EQ(progress_style(true, normal, false, false), ProgressStyle::kNone);
-  EXPECT_EQ(progress_style(true, Verbosity::kQuiet, false, true), ProgressStyle::kNone);
+  EXPECT_EQ(progress_style(true, base::Verbosity::kQuiet, false, true), ProgressStyle::kNone);
   EXPECT_EQ(progress_style(false, normal, true, true), ProgressStyle::kNone);
 }
 

@@ -33,7 +33,7 @@ TEST(PlanOptions, DefaultsAreThoseOfThePlanner) {
   EXPECT_EQ(plain.window, "window");
   EXPECT_EQ(plain.out, "");
   EXPECT_EQ(plain.model, "");
-  EXPECT_EQ(plain.common.verbosity(), Verbosity::kNormal);
+  EXPECT_EQ(plain.common.verbosity(), base::Verbosity::kNormal);
   EXPECT_EQ(plain.options.topology, (Topology{.dp = 8, .ep = 4}));
   EXPECT_EQ(plain.options.cost.capacity_tokens, 2048);
   EXPECT_EQ(plain.options.cost.stages, (std::vector<AttentionStage>{{"full", 0.0, 0.0}}));
@@ -130,7 +130,7 @@ TEST(PlanOptions, EveryOptionArrives) {
   EXPECT_EQ(full.options.migration.max_moved_fraction, 0.1);
   EXPECT_EQ(full.options.migration.bytes_per_expert, 1000);
   EXPECT_EQ(full.out, "plan.json");
-  EXPECT_EQ(full.common.verbosity(), Verbosity::kVerbose);
+  EXPECT_EQ(full.common.verbosity(), base::Verbosity::kVerbose);
   EXPECT_TRUE(full.common.progress);
 }
 

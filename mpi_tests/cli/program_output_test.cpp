@@ -12,7 +12,7 @@
 
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::cli {
 namespace {
 
 using testing::read_file;
@@ -139,4 +139,4 @@ TEST(ProgramOutput, ASignalLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::cli

@@ -10,7 +10,7 @@
 #include "io/npy.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::cli {
 namespace {
 
 using testing::read_file;
@@ -127,7 +127,9 @@ TEST(Program, ARankThatIsLostEndsTheJobEvenWithoutStderr) {
 TEST(Program, SeveralLonePrograms) {
   const TempFolder folder;
   const std::string demand = folder.file("demand.npy");
-  write_npy(demand, std::span<const std::int64_t>(std::vector<std::int64_t>{3, 1, 4, 1}), {1, 4});
+  io::write_npy(
+      demand, std::span<const std::int64_t>(std::vector<std::int64_t>{3, 1, 4, 1}), {1, 4}
+  );
   const std::string words = std::string(ROUTEPACK_PROGRAM) + " place " + demand + " --ep 2 --quiet";
   const std::string out = " --out " + folder.file("p.json");
   const std::string step = "SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_PROCID=";
@@ -225,7 +227,7 @@ TEST(Program, FilesOfEachRankMustAgree) {
   const TempFolder folder;
   for (const char* node : {"a", "b"}) {
     std::filesystem::create_directory(folder.file(node));
-    write_npy(
+    io::write_npy(
         folder.file(node) + std::string("/demand.npy"),
         std::span<const std::int64_t>(std::vector<std::int64_t>{3, 1, 4, node[0] == 'a' ? 1 : 2}),
         {1, 4}
@@ -301,11 +303,11 @@ TEST(Program, DemandIsTheSameAtAnyRankCount) {
     const Outcome outcome = run("demand " + folder.path() + " --out " + out, ranks);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, summary);
-    const FileCopy file(out);
-    const NpyView view = view_npy(file.bytes(), out);
-    EXPECT_EQ(view.dtype, NpyDtype::kInt64);
+    const io::FileCopy file(out);
+    const io::NpyView view = io::view_npy(file.bytes(), out);
+    EXPECT_EQ(view.dtype, io::NpyDtype::kInt64);
     EXPECT_EQ(view.shape, (std::vector<std::int64_t>{2, 8}));
-    EXPECT_EQ(read_int64(view), expected);
+    EXPECT_EQ(io::read_int64(view), expected);
   }
 }
 
@@ -333,7 +335,7 @@ std::string write_demand(
     const std::vector<std::int64_t>& shape
 ) {
   const std::string path = folder.file("demand.npy");
-  write_npy(path, std::span<const std::int64_t>(demand), shape);
+  io::write_npy(path, std::span<const std::int64_t>(demand), shape);
   return path;
 }
 
@@ -396,4 +398,4 @@ TEST(Program, PlaceRefusesDemandThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::cli

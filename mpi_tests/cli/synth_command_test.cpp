@@ -18,22 +18,22 @@ namespace fs = std::filesystem;
 
 // What is not given takes the defaults of SynthOptions.
 TEST(SynthCommand, MakesTheWindowOfItsOptions) {
-  const Communicator comm(MPI_COMM_WORLD);
-  const std::int64_t owner = broadcast_value(static_cast<std::int64_t>(getpid()), 0, comm);
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const std::int64_t owner = comm::broadcast_value(static_cast<std::int64_t>(getpid()), 0, comm);
   const fs::path folder = fs::temp_directory_path() / fmt::format("routepack-command-{}", owner);
   if (comm.is_root()) {
     fs::create_directory(folder);
   }
-  barrier(comm);
-  SynthRequest request;
-  request.window.model = find_preset("ling-3.0-tiny");
+  comm::barrier(comm);
+  synth::SynthRequest request;
+  request.window.model = domain::find_preset("ling-3.0-tiny");
   request.window.num_prompts = 3;
   request.window.rollouts = 5;
   request.window.length_median = 60.0;
   request.window.prompt_median = 20.0;
   request.window.length_max = 400;
   request.out = (folder / "library").string();
-  static_cast<void>(run_synth(request, {}, comm));
+  static_cast<void>(synth::run_synth(request, {}, comm));
   Command command = synth_command();
   parse_options(
       command.options,
@@ -47,7 +47,7 @@ TEST(SynthCommand, MakesTheWindowOfItsOptions) {
         testing::read_file((folder / "library" / file).string())
     ) << file;
   }
-  barrier(comm);
+  comm::barrier(comm);
   if (comm.is_root()) {
     fs::remove_all(folder);
   }

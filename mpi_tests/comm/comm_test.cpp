@@ -14,7 +14,7 @@
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 namespace {
 
 using testing::expect_error;
@@ -218,4 +218,4 @@ TEST_F(Comm, NodeSharedBytesRefuseWhatNoNodeHas) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::comm

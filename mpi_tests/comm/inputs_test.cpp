@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "support/expect_error.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 namespace {
 
 using testing::expect_error;
@@ -85,4 +85,4 @@ TEST_F(Inputs, NumbersNameTheFirstThatDiffers) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::comm

@@ -7,7 +7,7 @@
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 using testing::expect_error;
@@ -30,7 +30,7 @@ class AgreeWindow : public ::testing::Test {
     });
   }
 
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
   const int last_ = comm_.num_mpi_ranks() - 1;
 };
 
@@ -101,4 +101,4 @@ TEST_F(AgreeWindow, SeesOtherMetadata) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::demand

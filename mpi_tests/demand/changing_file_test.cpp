@@ -11,7 +11,7 @@
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 using testing::expect_error;
@@ -89,8 +89,8 @@ TestWindow steady_routes() {
 TEST(ChangingFile, RoutesAreCountedAsTheyWereChecked) {
   const TempFolder folder;
   steady_routes().write(folder.path());
-  const WindowHeader header = open_window(folder.path());
-  const RouteFile routes(header);
+  const io::WindowHeader header = io::open_window(folder.path());
+  const io::RouteFile routes(header);
   const Flipper flipper(
       folder.file("routed_experts.npy"), std::string("\2\0\3\0", 4), std::string("\2\0\xff\xff", 4)
   );
@@ -108,8 +108,8 @@ TEST(ChangingFile, CountsAreConvertedAsTheyWereChecked) {
       .lengths = {kTokens},
       .counts = {kTokens, 0, 0, kTokens}};
   window.write(folder.path());
-  const WindowHeader header = open_window(folder.path());
-  const CountFile counts(header);
+  const io::WindowHeader header = io::open_window(folder.path());
+  const io::CountFile counts(header);
   const Flipper flipper(
       folder.file("demand.npy"), std::string("\xd0\7\0\0", 4), std::string("\xff\xff\xff\xff", 4)
   );
@@ -122,8 +122,8 @@ TEST(ChangingFile, AShorterFileIsAnErrorOfBothPaths) {
   for (const auto count : {&count_routes, &count_routes_exact}) {
     const TempFolder folder;
     steady_routes().write(folder.path());
-    const WindowHeader header = open_window(folder.path());
-    const RouteFile routes(header);
+    const io::WindowHeader header = io::open_window(folder.path());
+    const io::RouteFile routes(header);
     std::filesystem::resize_file(folder.file("routed_experts.npy"), 1000);
     expect_error(
         ErrorCode::kFileMalformed, "routed_experts.npy changed while it was read: it had",
@@ -139,7 +139,7 @@ TEST(ChangingFile, TheHeaderRemembersEveryFileThatItWasReadFrom) {
   for (const char* name : {"window.json", "lengths.npy", "row_offsets.npy"}) {
     const TempFolder folder;
     steady_routes().write(folder.path());
-    const WindowHeader header = open_window(folder.path());
+    const io::WindowHeader header = io::open_window(folder.path());
     header.check_unchanged();
     std::filesystem::resize_file(folder.file(name), 5000);
     expect_error(
@@ -150,4 +150,4 @@ TEST(ChangingFile, TheHeaderRemembersEveryFileThatItWasReadFrom) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::demand

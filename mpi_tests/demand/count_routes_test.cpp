@@ -9,7 +9,7 @@
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 using testing::Draws;
@@ -19,7 +19,7 @@ using testing::RandomWindowShape;
 using testing::TempFolder;
 using testing::TestWindow;
 
-using Counter = CountedDemand (*)(const RouteView&, SampleRange);
+using Counter = CountedDemand (*)(const io::RouteView&, SampleRange);
 
 struct Outcome {
   std::optional<ErrorCode> code;
@@ -30,8 +30,8 @@ struct Outcome {
 Outcome count(const TestWindow& window, Counter counter) {
   const TempFolder folder;
   window.write(folder.path());
-  const WindowHeader header = open_window(folder.path());
-  const RouteFile file(header);
+  const io::WindowHeader header = io::open_window(folder.path());
+  const io::RouteFile file(header);
   Outcome outcome;
   try {
     outcome.counted = counter(file.view(), {0, header.shape.num_samples});
@@ -207,8 +207,8 @@ TEST(CountRoutes, SlicesAreIndependent) {
   const RandomWindow made = make_random_window({.num_samples = 7}, draws);
   const TempFolder folder;
   made.window.write(folder.path());
-  const WindowHeader header = open_window(folder.path());
-  const RouteFile file(header);
+  const io::WindowHeader header = io::open_window(folder.path());
+  const io::RouteFile file(header);
   const CountedDemand middle = count_routes(file.view(), {2, 5});
   const std::size_t row_size = 2 * 8;
   EXPECT_EQ(
@@ -304,4 +304,4 @@ TEST(CountRoutes, FastAndExactPathsAgreeOnEveryFault) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::demand

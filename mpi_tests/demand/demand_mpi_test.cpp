@@ -17,7 +17,7 @@
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 using testing::Draws;
@@ -30,16 +30,16 @@ using testing::TestWindow;
 // A folder that rank 0 makes and all ranks see.
 class SharedFolder {
  public:
-  explicit SharedFolder(const Communicator& comm) : comm_(comm) {
+  explicit SharedFolder(const comm::Communicator& comm) : comm_(comm) {
     std::vector<char> path;
     if (comm.is_root()) {
       folder_ = std::make_unique<TempFolder>();
       path.assign(folder_->path().begin(), folder_->path().end());
     }
-    path = broadcast(std::move(path), 0, comm);
+    path = comm::broadcast(std::move(path), 0, comm);
     path_.assign(path.begin(), path.end());
   }
-  ~SharedFolder() { barrier(comm_); }
+  ~SharedFolder() { comm::barrier(comm_); }
   SharedFolder(const SharedFolder&) = delete;
   SharedFolder& operator=(const SharedFolder&) = delete;
 
@@ -47,19 +47,19 @@ class SharedFolder {
     if (comm_.is_root()) {
       window.write(path_);
     }
-    barrier(comm_);
+    comm::barrier(comm_);
     return path_;
   }
 
  private:
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   std::unique_ptr<TempFolder> folder_;
   std::string path_;
 };
 
 class DemandTest : public ::testing::Test {
  protected:
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
   const SharedFolder folder_{comm_};
 };
 
@@ -74,12 +74,12 @@ RandomWindow random_window() {
 TEST_F(DemandTest, SlicesOfAllRanksAreTheWindow) {
   const RandomWindow made = random_window();
   const WindowSlice slice = load_window(folder_.write(made.window), comm_);
-  EXPECT_EQ(all_gather(slice.lengths, comm_), made.window.lengths);
-  EXPECT_EQ(all_gather(slice.demand, comm_), made.demand);
-  EXPECT_EQ(all_reduce_sum(slice.unrouted_tokens, comm_), made.unrouted_tokens);
+  EXPECT_EQ(comm::all_gather(slice.lengths, comm_), made.window.lengths);
+  EXPECT_EQ(comm::all_gather(slice.demand, comm_), made.demand);
+  EXPECT_EQ(comm::all_reduce_sum(slice.unrouted_tokens, comm_), made.unrouted_tokens);
   EXPECT_EQ(slice.shape.num_samples, 23);
   std::int64_t first = 0;
-  for (const std::int64_t count : all_gather_value(slice.num_local(), comm_)) {
+  for (const std::int64_t count : comm::all_gather_value(slice.num_local(), comm_)) {
     EXPECT_GE(count, 0);
     first += count;
   }
@@ -88,7 +88,8 @@ TEST_F(DemandTest, SlicesOfAllRanksAreTheWindow) {
 
 TEST_F(DemandTest, ReducedDemandIsTheSumOfTheSamples) {
   const RandomWindow made = random_window();
-  const WindowDemand window = reduce_demand(load_window(folder_.write(made.window), comm_), comm_);
+  const domain::WindowDemand window =
+      reduce_demand(load_window(folder_.write(made.window), comm_), comm_);
   EXPECT_EQ(window.num_samples, 23);
   EXPECT_EQ(window.unrouted_tokens, made.unrouted_tokens);
   EXPECT_EQ(
@@ -116,7 +117,8 @@ TEST_F(DemandTest, CountsNeedNotBeMultiplesOfTopK) {
       .form = "counts",
       .lengths = {2, 2, 2},
       .counts = {1, 0, 1, 2, 0, 1}};
-  const WindowDemand demand = reduce_demand(load_window(folder_.write(window), comm_), comm_);
+  const domain::WindowDemand demand =
+      reduce_demand(load_window(folder_.write(window), comm_), comm_);
   EXPECT_EQ(demand.unrouted_tokens, 4);
   EXPECT_EQ(demand.demand.pairs, (std::vector<std::int64_t>{2, 3}));
 }
@@ -125,11 +127,11 @@ TEST_F(DemandTest, ADenseWindowHasNoDemandAndNothingMissing) {
   const TestWindow window{.moe_layers = {}, .form = "none", .lengths = {2, 5, 9}};
   const WindowSlice slice = load_window(folder_.write(window), comm_);
   EXPECT_TRUE(slice.demand.empty());
-  const WindowDemand demand = reduce_demand(slice, comm_);
+  const domain::WindowDemand demand = reduce_demand(slice, comm_);
   EXPECT_TRUE(demand.demand.pairs.empty());
   EXPECT_EQ(demand.total_tokens, 16);
   EXPECT_EQ(demand.unrouted_tokens, 0);
-  const Communicator node = comm_.split_by_node();
+  const comm::Communicator node = comm_.split_by_node();
   const ProjectedDemand projected = project_demand(slice, identity_placement(0, 0, 1), node, comm_);
   EXPECT_EQ(projected.view().num_samples, 3);
   EXPECT_TRUE(projected.view().narrow.empty());
@@ -178,7 +180,7 @@ TEST_F(DemandTest, AFileThatChangesMeanwhileIsTheSameErrorOnEveryRank) {
       outcome = static_cast<std::int32_t>(error.code());
       EXPECT_EQ(error.code(), ErrorCode::kFileMalformed) << error.what();
     }
-    for (const std::int32_t other : all_gather_value(outcome, comm_)) {
+    for (const std::int32_t other : comm::all_gather_value(outcome, comm_)) {
       EXPECT_EQ(other, outcome);
     }
   }
@@ -253,7 +255,7 @@ Placement mixed_placement(int layers, int experts, int ep) {
 }
 
 void expect_projected(
-    const ProjectedDemandView& view,
+    const domain::ProjectedDemandView& view,
     const std::vector<std::uint32_t>& demand,
     const Placement& placement,
     bool wide
@@ -285,7 +287,7 @@ void expect_projected(
 TEST_F(DemandTest, ProjectionChargesTheRankThatHoldsTheExpert) {
   const RandomWindow made = random_window();
   const WindowSlice slice = load_window(folder_.write(made.window), comm_);
-  const Communicator node = comm_.split_by_node();
+  const comm::Communicator node = comm_.split_by_node();
   const Placement placement = mixed_placement(3, 12, 4);
   const ProjectedDemand projected = project_demand(slice, placement, node, comm_);
   EXPECT_FALSE(projected.is_wide());
@@ -296,7 +298,7 @@ TEST_F(DemandTest, ProjectionGathersOverNodes) {
   // Pretended nodes, with ranks dealt in turn: no node's samples are consecutive.
   const RandomWindow made = random_window();
   const WindowSlice slice = load_window(folder_.write(made.window), comm_);
-  const Communicator node = comm_.split(comm_.mpi_rank() % 2);
+  const comm::Communicator node = comm_.split(comm_.mpi_rank() % 2);
   const Placement placement = mixed_placement(3, 12, 2);
   const ProjectedDemand projected = project_demand(slice, placement, node, comm_);
   expect_projected(projected.view(), made.demand, placement, false);
@@ -329,7 +331,8 @@ TEST_F(DemandTest, ProjectionNeedsNoCommonMemory) {
   const Placement placement = mixed_placement(3, 12, 2);
   for (const bool on_all_nodes : {true, false}) {
     const int pretended_node = comm_.mpi_rank() / 2;
-    const Communicator node = on_all_nodes ? comm_.split_by_node() : comm_.split(pretended_node);
+    const comm::Communicator node =
+        on_all_nodes ? comm_.split_by_node() : comm_.split(pretended_node);
     std::optional<NoRoomInFiles> no_room;
     if (on_all_nodes || pretended_node == 0) {
       no_room.emplace();
@@ -351,7 +354,7 @@ TEST_F(DemandTest, OneLargeElementAnywhereMakesAllRanksWide) {
                  0, 0, 0, 0, 0, 0, 65'536, 1, 0, 65'537, 5, 65'532}};
   const std::vector<std::uint32_t> demand(window.counts.begin(), window.counts.end());
   const WindowSlice slice = load_window(folder_.write(window), comm_);
-  const Communicator node = comm_.split_by_node();
+  const comm::Communicator node = comm_.split_by_node();
   const Placement placement = mixed_placement(3, 2, 2);
   const ProjectedDemand projected = project_demand(slice, placement, node, comm_);
   EXPECT_TRUE(projected.is_wide());
@@ -359,4 +362,4 @@ TEST_F(DemandTest, OneLargeElementAnywhereMakesAllRanksWide) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::demand

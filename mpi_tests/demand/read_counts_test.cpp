@@ -6,7 +6,7 @@
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 using testing::expect_error;
@@ -21,8 +21,8 @@ CountedDemand read(const std::vector<std::int64_t>& counts, const std::string& d
   const TestWindow window{.num_experts = 3, .form = "counts", .lengths = {3, 2}, .counts = counts};
   window.write(folder.path());
   write_file(folder.file("demand.npy"), npy_array(descr, {2, 2, 3}, counts));
-  const WindowHeader header = open_window(folder.path());
-  return read_counts(header, CountFile(header).array(), {0, 2});
+  const io::WindowHeader header = io::open_window(folder.path());
+  return read_counts(header, io::CountFile(header).array(), {0, 2});
 }
 
 const std::vector<std::int64_t> kCounts = {3, 2, 1, 0, 3, 3, 1, 1, 0, 0, 0, 2};
@@ -74,8 +74,8 @@ TEST(ReadCounts, RefusesLayersThatDisagree) {
   });
 }
 
-WindowHeader header_of(DemandForm form, const std::vector<std::int64_t>& rows) {
-  WindowHeader header;
+io::WindowHeader header_of(io::DemandForm form, const std::vector<std::int64_t>& rows) {
+  io::WindowHeader header;
   header.form = form;
   header.shape = {
       .num_samples = static_cast<std::int64_t>(rows.size()),
@@ -95,8 +95,9 @@ WindowHeader header_of(DemandForm form, const std::vector<std::int64_t>& rows) {
 TEST(SliceSamples, CoversEverySampleOnceInOrder) {
   for (const std::int64_t samples : {0, 1, 2, 7, 100}) {
     for (const int parts : {1, 2, 3, 4, 8, 150}) {
-      for (const DemandForm form : {DemandForm::kRoutes, DemandForm::kCounts, DemandForm::kNone}) {
-        const WindowHeader header =
+      for (const io::DemandForm form :
+           {io::DemandForm::kRoutes, io::DemandForm::kCounts, io::DemandForm::kNone}) {
+        const io::WindowHeader header =
             header_of(form, std::vector<std::int64_t>(static_cast<std::size_t>(samples), 5));
         std::int64_t next = 0;
         for (const SampleRange& slice : slice_samples(header, parts)) {
@@ -113,14 +114,15 @@ TEST(SliceSamples, CoversEverySampleOnceInOrder) {
 TEST(SliceSamples, BalancesRowsRatherThanSamples) {
   std::vector<std::int64_t> rows(100, 10);
   rows[0] = 1000;
-  const std::vector<SampleRange> slices = slice_samples(header_of(DemandForm::kRoutes, rows), 2);
+  const std::vector<SampleRange> slices =
+      slice_samples(header_of(io::DemandForm::kRoutes, rows), 2);
   EXPECT_LE(slices[0].size(), 10);
   EXPECT_GE(slices[0].size(), 1);
-  const std::vector<SampleRange> even = slice_samples(header_of(DemandForm::kCounts, rows), 4);
+  const std::vector<SampleRange> even = slice_samples(header_of(io::DemandForm::kCounts, rows), 4);
   for (const SampleRange& slice : even) {
     EXPECT_EQ(slice.size(), 25);
   }
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::demand

@@ -8,7 +8,7 @@
 #include "routepack/placement.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 namespace {
 
 ErrorCode code_of(const auto& action) {
@@ -114,4 +114,4 @@ TEST(Layout, FaultsAreNamed) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::domain

@@ -12,7 +12,7 @@
 
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 namespace {
 
 using ::testing::Contains;
@@ -330,4 +330,4 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::domain

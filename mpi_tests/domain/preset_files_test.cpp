@@ -8,7 +8,7 @@
 
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(PresetFiles, LinesThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::domain

@@ -7,12 +7,12 @@
 namespace routepack::fuzz {
 namespace {
 
-void compare_routes(const WindowHeader& header) {
-  const RouteFile file(header);
-  const SampleRange all{0, header.shape.num_samples};
+void compare_routes(const io::WindowHeader& header) {
+  const io::RouteFile file(header);
+  const demand::SampleRange all{0, header.shape.num_samples};
   file.advise(all.begin, all.end);
-  const auto fast = outcome_of([&] { return count_routes(file.view(), all); });
-  const auto exact = outcome_of([&] { return count_routes_exact(file.view(), all); });
+  const auto fast = outcome_of([&] { return demand::count_routes(file.view(), all); });
+  const auto exact = outcome_of([&] { return demand::count_routes_exact(file.view(), all); });
   file.check_unchanged();
   expect(fast.error == exact.error, "fast says '" + fast.error + "', exact '" + exact.error + "'");
   if (!fast.value) {
@@ -21,8 +21,8 @@ void compare_routes(const WindowHeader& header) {
   expect(fast.value->demand == exact.value->demand, "the demand differs");
   expect(fast.value->routed_pairs == exact.value->routed_pairs, "the routed pairs differ");
   const std::int64_t middle = all.end / 2;
-  CountedDemand parts = count_routes(file.view(), {0, middle});
-  const CountedDemand rest = count_routes(file.view(), {middle, all.end});
+  demand::CountedDemand parts = demand::count_routes(file.view(), {0, middle});
+  const demand::CountedDemand rest = demand::count_routes(file.view(), {middle, all.end});
   parts.demand.insert(parts.demand.end(), rest.demand.begin(), rest.demand.end());
   expect(parts.demand == fast.value->demand, "two parts differ from the whole");
   expect(
@@ -33,17 +33,17 @@ void compare_routes(const WindowHeader& header) {
 
 // A window has one answer: what reading throws is ignored, in whichever form.
 void count(const std::string& folder) {
-  const WindowHeader header = open_window(folder);
+  const io::WindowHeader header = io::open_window(folder);
   constexpr std::int64_t kMaxCounters = 1 << 20;
   if (header.shape.num_samples * header.shape.num_moe_layers() * header.shape.num_experts >
       kMaxCounters) {
     return;
   }
-  if (header.form == DemandForm::kRoutes) {
+  if (header.form == io::DemandForm::kRoutes) {
     compare_routes(header);
-  } else if (header.form == DemandForm::kCounts) {
-    const CountFile file(header);
-    (void)read_counts(header, file.array(), {0, header.shape.num_samples});
+  } else if (header.form == io::DemandForm::kCounts) {
+    const io::CountFile file(header);
+    (void)demand::read_counts(header, file.array(), {0, header.shape.num_samples});
   }
   header.check_unchanged();
 }

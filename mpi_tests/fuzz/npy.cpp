@@ -11,7 +11,7 @@ namespace routepack::fuzz {
 namespace {
 
 struct Array {
-  NpyDtype dtype;
+  io::NpyDtype dtype;
   std::vector<std::int64_t> shape;
   std::vector<std::byte> data;
 
@@ -22,8 +22,8 @@ Array from_memory(Bytes bytes) {
   // An allocation of exactly the size, so that a sanitizer sees what reads beyond it.
   const std::unique_ptr<std::byte[]> copy(new std::byte[bytes.size()]);
   std::ranges::copy(bytes, copy.get());
-  const NpyView view = view_npy({copy.get(), bytes.size()}, "the array");
-  const auto values = outcome_of([&] { return read_int64(view); });
+  const io::NpyView view = io::view_npy({copy.get(), bytes.size()}, "the array");
+  const auto values = outcome_of([&] { return io::read_int64(view); });
   expect(
       !values.value || std::cmp_equal(values.value->size(), view.num_elements()),
       "read_int64 gives another number of elements than the array has"
@@ -34,8 +34,8 @@ Array from_memory(Bytes bytes) {
 Array from_disk(Bytes bytes) {
   const std::string path = scratch("array.npy");
   testing::write_file(path, text_of(bytes));
-  const NpyFile file(path);
-  std::int64_t size = bytes_of(file.dtype());
+  const io::NpyFile file(path);
+  std::int64_t size = io::bytes_of(file.dtype());
   for (const std::int64_t extent : file.shape()) {
     size *= extent;
   }

@@ -8,7 +8,7 @@ void fuzz_placement(Bytes bytes) {
   const std::string path = scratch("placement.json");
   testing::write_file(path, text_of(bytes));
   for (const int ep : {1, 2, 4}) {
-    const auto placement = outcome_of([&] { return read_placement(path, ep); });
+    const auto placement = outcome_of([&] { return io::read_placement(path, ep); });
     if (placement.value) {
       expect(placement.value->ep == ep, "the placement is for another ep");
       const auto num_layers = static_cast<int>(placement.value->layers.size());

@@ -8,7 +8,7 @@ namespace routepack::fuzz {
 void fuzz_plan(Bytes bytes) {
   const std::string path = scratch("plan.json");
   testing::write_file(path, text_of(bytes));
-  const auto plan = outcome_of([&] { return read_plan(path); });
+  const auto plan = outcome_of([&] { return io::read_plan(path); });
   if (!plan.value) {
     return;
   }

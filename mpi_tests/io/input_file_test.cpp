@@ -11,7 +11,7 @@
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -192,4 +192,4 @@ TEST_F(FileSampleTest, ALargeFileCountsByItsEndsItsSizeAndBlocksBetween) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

@@ -5,7 +5,7 @@
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -67,4 +67,4 @@ TEST(JsonFields, PartsKeepTheDocumentAlive) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

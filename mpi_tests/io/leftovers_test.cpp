@@ -16,7 +16,7 @@
 #include "support/temp_folder.hpp"
 #include "synth/window_files.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::read_file;
@@ -48,7 +48,7 @@ TEST_P(LeftoversOfSignal, AreRemovedAndTheSignalEndsTheProcess) {
     AtomicFile file(folder.file("out"));
     file.write("half");
     AtomicFile other(folder.file("other"));
-    const StagedWindow window(folder.file("window"), false);
+    const synth::StagedWindow window(folder.file("window"), false);
     for (const char* name : kWindowFiles) {
       write_file(window.temporary() + "/" + name, "half");
     }
@@ -79,7 +79,7 @@ TEST(Leftovers, WhatIsFinishedStays) {
       AtomicFile file(folder.file("out"));
       file.write("new");
       file.commit();
-      StagedWindow window(folder.file("window"), false);
+      synth::StagedWindow window(folder.file("window"), false);
       write_file(window.temporary() + "/window.json", "new");
       window.commit();
     }
@@ -133,4 +133,4 @@ TEST(Leftovers, AnIgnoredSignalStaysIgnored) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

@@ -6,7 +6,7 @@
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -184,10 +184,10 @@ TEST(Npy, AnyDamageIsAnErrorOrAnArray) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     expect_malformed(whole.substr(0, size), "");
   }
-  const Stream stream{5, Purpose::kTests, 0};
+  const random::Stream stream{5, random::Purpose::kTests, 0};
   int read = 0;
   for (std::uint64_t trial = 0; trial < 20'000; ++trial) {
-    const RandomBits draw = stream.at(0, trial);
+    const random::RandomBits draw = stream.at(0, trial);
     std::string damaged = whole;
     for (std::size_t change = 0; change <= draw.below(0, 2); ++change) {
       const auto at = draw.below(1 + change, static_cast<std::uint32_t>(whole.size()));
@@ -234,4 +234,4 @@ TEST(Npy, WritesWhatItReads) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

@@ -12,7 +12,7 @@
 #include "support/expect_error.hpp"
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -266,4 +266,4 @@ TEST(CheckOutputPath, SparesTheInputsHoweverTheyAreSpelled) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

@@ -8,7 +8,7 @@
 #include "support/temp_folder.hpp"
 #include "support/test_plan.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -192,4 +192,4 @@ TEST(PlacementReader, ReadsAPlacementFile) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

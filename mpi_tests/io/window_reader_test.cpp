@@ -7,7 +7,7 @@
 #include "support/expect_error.hpp"
 #include "support/test_window.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using testing::expect_error;
@@ -369,4 +369,4 @@ TEST(WindowInputs, AreTheFilesThatItsFormHas) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::io

@@ -14,12 +14,12 @@
 #include "placement/aggregate/bounds.hpp"
 #include "support/search_instance.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 using Lengths = IndexVector<SampleId, std::int64_t>;
 
-CellRules rules_of(std::int64_t capacity) { return {.capacity_tokens = capacity}; }
+domain::CellRules rules_of(std::int64_t capacity) { return {.capacity_tokens = capacity}; }
 
 // Nothing fits beside a 9; a cell of 2s costs at most 5 * 4. Blocks of two cells (81, 81), (81,
 // 20), (20, 20): 182, where the mean is 151.5 and every second cost of the long ones sums to 162.
@@ -73,7 +73,7 @@ double least_attention(std::vector<double> cells, std::size_t per_shard) {
 struct Packing {
   std::vector<std::int64_t> lengths;
   AttentionStage stage;
-  CellRules rules;
+  domain::CellRules rules;
   std::size_t per_shard = 1;
   std::vector<std::int64_t> tokens;  // of every cell
   std::vector<std::int64_t> squares;
@@ -164,7 +164,7 @@ TEST(MaxShardLowerBound, IsTheCostliestSampleWhereEverySlotHasOne) {
   const Lengths lengths{{90, 40, 17, 5}};
   const Lengths routed{{180, 80, 34, 10}};
   const std::vector<std::int64_t> layer_pairs(3, 304);
-  const CellRules rules = rules_of(100);
+  const domain::CellRules rules = rules_of(100);
   const ShardBound bound =
       max_shard_lower_bound({lengths, routed, layer_pairs, layer_pairs, topology, cost, rules, 1});
   EXPECT_DOUBLE_EQ(bound.max_shard, 9.0 + 5.0 * 0.81 + 3 * 1.8);
@@ -204,10 +204,10 @@ TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
         std::int64_t& fewest = routed_pairs[SampleId{sample}];
         fewest = std::min(fewest, pairs);
       }
-      peak_bounds.push_back(peak_lower_bound(total, 2));
+      peak_bounds.push_back(placement::peak_lower_bound(total, 2));
       layer_pairs.push_back(std::accumulate(total.begin(), total.end(), std::int64_t{0}));
     }
-    const CellRules rules = rules_of(instance.cost.capacity_tokens);
+    const domain::CellRules rules = rules_of(instance.cost.capacity_tokens);
     const ShardBound found = max_shard_lower_bound(
         {padded, routed_pairs, layer_pairs, peak_bounds, topology, instance.cost, rules, 2}
     );
@@ -251,4 +251,4 @@ TEST(MaxShardLowerBound, HoldsForEveryLayoutAndPlacement) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::objective

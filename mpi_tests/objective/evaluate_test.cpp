@@ -5,7 +5,7 @@
 #include "support/expect_error.hpp"
 #include "support/search_instance.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 // Two samples, two cells, one shard of two DP slots, two experts on two EP ranks, one layer.
@@ -63,4 +63,4 @@ TEST(CheckSquaredLengths, AllowsWhatEveryCellCanSum) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::objective

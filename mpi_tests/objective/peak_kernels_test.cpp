@@ -7,7 +7,7 @@
 
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 using testing::Draws;
@@ -54,7 +54,7 @@ PeakSums oracle(const Vectors& v) {
 std::vector<SimdLevel> levels() {
   std::vector<SimdLevel> all = {SimdLevel::kPortable};
   for (const SimdLevel level : {SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-    if (level <= best_simd_level()) {
+    if (level <= base::best_simd_level()) {
       all.push_back(level);
     }
   }
@@ -166,4 +166,4 @@ TEST(PeakKernels, MovingTakesFromOneBlockAndGivesToTheOther) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::objective

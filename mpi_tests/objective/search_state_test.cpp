@@ -7,7 +7,7 @@
 #include "objective/evaluate.hpp"
 #include "support/search_instance.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 using testing::connect;
@@ -73,9 +73,9 @@ TEST_P(SearchStates, EqualsARebuildAfterEveryMove) {
   const std::uint32_t key = GetParam().key;
   SearchInstance instance = make_instance(shape, key);
   connect(instance, shape.topology);
-  const MoveProposer proposer(instance.problem, {});
-  const Stream random{key, Purpose::kTests, 0};
-  SearchState state(instance.problem, instance.layout, best_simd_level());
+  const annealing::MoveProposer proposer(instance.problem, {});
+  const random::Stream random{key, random::Purpose::kTests, 0};
+  SearchState state(instance.problem, instance.layout, base::best_simd_level());
   const int largest_at_start = largest_cell(instance.layout);
   const std::vector<int> in_slots = samples_by_slot(instance.layout);
   int applied = 0;
@@ -110,12 +110,12 @@ TEST_P(SearchStates, ALimitNeverChangesADecision) {
   const std::uint32_t key = 100 + GetParam().key;
   SearchInstance instance = make_instance(shape, key);
   connect(instance, shape.topology);
-  const MoveProposer proposer(instance.problem, {});
-  const Stream random{key, Purpose::kTests, 0};
-  SearchState state(instance.problem, instance.layout, best_simd_level());
+  const annealing::MoveProposer proposer(instance.problem, {});
+  const random::Stream random{key, random::Purpose::kTests, 0};
+  SearchState state(instance.problem, instance.layout, base::best_simd_level());
   int limited = 0;
   for (std::uint64_t number = 0; number < 3000; ++number) {
-    const RandomBits block = random.at(0, number);
+    const random::RandomBits block = random.at(0, number);
     const std::optional<Move> move = proposer.propose(block, state);
     if (!move) {
       continue;
@@ -176,4 +176,4 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -9,7 +9,7 @@
 #include "routepack/error.hpp"
 #include "support/planted.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 CellBound bound_of(std::string kind, std::int64_t lambda, std::int64_t parts) {
@@ -21,7 +21,7 @@ CellBound bound_of(std::string kind, std::int64_t lambda, std::int64_t parts) {
 }
 
 // A weighting of every kind for parameters drawn from a block.
-std::vector<CellBound> some_bounds(std::int64_t capacity, const RandomBits& draw) {
+std::vector<CellBound> some_bounds(std::int64_t capacity, const random::RandomBits& draw) {
   const std::int64_t parts = 1 + draw.below(1, 30);
   std::vector<CellBound> bounds = {
       bound_of("sum", 0, 0), bound_of("more_than_half", 0, 0), bound_of("u", 0, parts)};
@@ -37,8 +37,8 @@ std::vector<CellBound> some_bounds(std::int64_t capacity, const RandomBits& draw
 TEST(Bounds, NeverExceedTheOptimum) {
   for (std::uint32_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 1);
-    const RandomBits draw = stream.at(98, 0);
+    const random::Stream stream = testing::planted_stream(seed, 1);
+    const random::RandomBits draw = stream.at(98, 0);
     const std::int64_t capacity = 1 + draw.below(0, 60);
     const auto num_samples = 1 + static_cast<int>(draw.below(1, 10));
     const std::vector<std::int64_t> lengths =
@@ -98,7 +98,7 @@ TEST(Bounds, EveryWeightingIsDualFeasible) {
 
 TEST(Bounds, SimpleOneIsTheBestOfItsKinds) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const Stream stream = testing::planted_stream(seed, 2);
+    const random::Stream stream = testing::planted_stream(seed, 2);
     const PaddedLengths padded{testing::uniform_window(40, 1, 100, 100, stream).lengths};
     const std::vector<LengthCount> counts = count_lengths(padded);
     std::int64_t best = 0;
@@ -144,4 +144,4 @@ TEST(VerifyBound, RefusesWhatWasTamperedWith) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

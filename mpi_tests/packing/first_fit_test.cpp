@@ -6,15 +6,15 @@
 #include "packing/oracles.hpp"
 #include "support/planted.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 TEST(FirstFit, MatchesThePolicyWordByWord) {
   int num_impossible = 0;
   for (std::uint32_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 1);
-    const RandomBits draw = stream.at(97, 0);
+    const random::Stream stream = testing::planted_stream(seed, 1);
+    const random::RandomBits draw = stream.at(97, 0);
     const auto num_samples = 1 + static_cast<int>(draw.below(0, 60));
     const int dp = 1 + static_cast<int>(draw.below(1, 6));
     const int row_multiple = 1 + static_cast<int>(draw.below(2, 3));
@@ -50,7 +50,7 @@ TEST(FirstFit, SurvivesMoreRanksThanSamples) {
 TEST(Fits, FillNoCellAboveTheCapacityAndLeaveNoneEmpty) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 2);
+    const random::Stream stream = testing::planted_stream(seed, 2);
     const PaddedLengths padded{testing::uniform_window(300, 1, 100, 150, stream).lengths};
     for (const CellPacking& packing :
          {pack_first_fit(padded, 150, longest_first(padded)), pack_best_fit_decreasing(padded, 150),
@@ -70,4 +70,4 @@ TEST(Fits, FillNoCellAboveTheCapacityAndLeaveNoneEmpty) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

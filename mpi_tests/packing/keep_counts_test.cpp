@@ -11,7 +11,7 @@
 #include "support/expect_error.hpp"
 #include "support/random_window.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 std::vector<std::int64_t> draw_lengths(int count, std::int64_t longest, testing::Draws& draws) {
@@ -31,7 +31,7 @@ TEST(PackCountedRows, KeepsEveryRule) {
         trial % 2 == 0 ? Topology{.dp = 4, .ep = 4} : Topology{.dp = 6, .ep = 2};
     const int count = topology.dp * static_cast<int>(5 + draws.below(30));
     const PaddedLengths lengths = pad_lengths(draw_lengths(count, 90, draws), 1, 100);
-    CellRules rules{.capacity_tokens = 100};
+    domain::CellRules rules{.capacity_tokens = 100};
     rules.equal_slots = trial % 3 != 0;
     if (trial % 3 != 1) {
       rules.max_samples = 4 + static_cast<int>(draws.below(4));
@@ -54,7 +54,7 @@ TEST(PackCountedRows, KeepsEveryRule) {
 // 24 short samples fit two rows of two cells by their tokens; at most three a cell take four rows.
 TEST(PackCountedRows, CountsProveMoreRows) {
   const PaddedLengths lengths = pad_lengths(std::vector<std::int64_t>(24, 10), 1, 100);
-  const CellRules rules{.capacity_tokens = 100, .max_samples = 3};
+  const domain::CellRules rules{.capacity_tokens = 100, .max_samples = 3};
   const PackedRows packed = pack_counted_rows(lengths, rules, {.dp = 2, .ep = 2}, 1, {});
   EXPECT_EQ(packed.certificate.num_rows, 4);
   EXPECT_EQ(packed.certificate.status, RowStatus::kCertified);
@@ -67,7 +67,7 @@ TEST(PackCountedRows, FindsTheOneWayToEqualSlots) {
   std::vector<std::int64_t> lengths = {100, 100};
   lengths.insert(lengths.end(), 12, 30);
   const PaddedLengths padded = pad_lengths(lengths, 1, 100);
-  const CellRules rules{.capacity_tokens = 100, .equal_slots = true};
+  const domain::CellRules rules{.capacity_tokens = 100, .equal_slots = true};
   const PackedRows packed = pack_counted_rows(padded, rules, {.dp = 2, .ep = 2}, 1, {});
   EXPECT_EQ(packed.certificate.num_rows, 3);
   EXPECT_EQ(find_count_fault(packed.layout, rules), "");
@@ -75,7 +75,7 @@ TEST(PackCountedRows, FindsTheOneWayToEqualSlots) {
 
 TEST(PackCountedRows, RefusesWhatCannotBe) {
   const PaddedLengths lengths = pad_lengths(std::vector<std::int64_t>(10, 10), 1, 100);
-  const CellRules equal{.capacity_tokens = 100, .equal_slots = true};
+  const domain::CellRules equal{.capacity_tokens = 100, .equal_slots = true};
   testing::expect_error(ErrorCode::kNonemptyCellsImpossible, "2 padding samples would do", [&] {
     (void)pack_counted_rows(lengths, equal, {.dp = 4, .ep = 4}, 1, {});
   });
@@ -96,4 +96,4 @@ TEST(FindCountFault, NamesTheCellOrTheSlots) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

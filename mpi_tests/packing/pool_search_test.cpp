@@ -9,15 +9,15 @@
 #include "packing/cell_pool.hpp"
 #include "support/planted.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
-Stream search_stream() { return Stream{0, Purpose::kRowSearch, 0}; }
+random::Stream search_stream() { return random::Stream{0, random::Purpose::kRowSearch, 0}; }
 
 TEST(SubsetFill, FindsTheFullestSubset) {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 1);
+    const random::Stream stream = testing::planted_stream(seed, 1);
     std::vector<std::int64_t> lengths = testing::uniform_window(10, 1, 60, 60, stream).lengths;
     std::sort(lengths.rbegin(), lengths.rend());
     std::vector<Position> candidates;
@@ -122,4 +122,4 @@ TEST(PoolSearch, ReturnsNothingWhereThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -14,7 +14,7 @@
 #include "routepack/error.hpp"
 #include "support/planted.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 using testing::PlantedWindow;
@@ -55,7 +55,7 @@ void expect_sound(
   EXPECT_EQ(certificate.num_rows % row_multiple, 0);
   const std::int64_t cells = verify_bound(certificate.bound, padded, capacity);
   const std::int64_t step = std::int64_t{dp} * row_multiple;
-  EXPECT_EQ(certificate.lower_bound_rows, round_up(cells, step) / dp);
+  EXPECT_EQ(certificate.lower_bound_rows, base::round_up(cells, step) / dp);
   EXPECT_LE(certificate.lower_bound_rows, certificate.num_rows);
   EXPECT_EQ(
       certificate.status == RowStatus::kCertified,
@@ -173,8 +173,8 @@ TEST(PackRows, SaysHowManyPaddingSamplesWouldDo) {
 TEST(PackRows, AgreesWithEnumerationOnTinyWindows) {
   for (std::uint32_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 1);
-    const RandomBits draw = stream.at(99, 0);
+    const random::Stream stream = testing::planted_stream(seed, 1);
+    const random::RandomBits draw = stream.at(99, 0);
     const int num_samples = 1 + static_cast<int>(draw.below(0, 12));
     const int dp = 1 + static_cast<int>(draw.below(1, 4));
     const int row_multiple = 1 + static_cast<int>(draw.below(2, 2));
@@ -184,7 +184,7 @@ TEST(PackRows, AgreesWithEnumerationOnTinyWindows) {
         testing::uniform_window(num_samples, 1, high, capacity, stream).lengths;
     const std::int64_t fewest = testing::fewest_cells(lengths, capacity);
     const std::int64_t step = std::int64_t{dp} * row_multiple;
-    const std::int64_t cells = round_up(fewest, step);
+    const std::int64_t cells = base::round_up(fewest, step);
     if (cells > num_samples) {
       const Caught caught = catch_error([&] { (void)pack(lengths, capacity, dp, row_multiple); });
       EXPECT_EQ(
@@ -206,7 +206,7 @@ TEST(PackRows, AgreesWithEnumerationOnTinyWindows) {
 TEST(PackRows, FindsPlantedOptima) {
   for (std::uint32_t seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 2);
+    const random::Stream stream = testing::planted_stream(seed, 2);
     const std::vector<PlantedWindow> windows = {
         testing::cut_full_cells(32, 32768, 30, stream),
         testing::all_equal(100, 37, 128),
@@ -215,7 +215,9 @@ TEST(PackRows, FindsPlantedOptima) {
     for (const PlantedWindow& window : windows) {
       SCOPED_TRACE(window.name);
       const PackedRows packed = pack(window.lengths, window.capacity_tokens, 4);
-      EXPECT_EQ(packed.certificate.num_rows, round_up(*window.fewest_cells, std::int64_t{4}) / 4);
+      EXPECT_EQ(
+          packed.certificate.num_rows, base::round_up(*window.fewest_cells, std::int64_t{4}) / 4
+      );
       EXPECT_EQ(packed.certificate.status, RowStatus::kCertified);
       expect_sound(packed, window.lengths, window.capacity_tokens, 4, 1);
     }
@@ -257,4 +259,4 @@ TEST(SearchPacking, GivesUpHonestly) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

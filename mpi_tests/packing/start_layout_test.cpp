@@ -8,7 +8,7 @@
 #include "packing/pack_rows.hpp"
 #include "support/planted.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 constexpr StartKind kAllKinds[] = {
@@ -52,7 +52,7 @@ std::int64_t largest_work(
 void expect_valid(const StartProblem& problem, std::uint64_t seed) {
   for (const StartKind kind : kAllKinds) {
     SCOPED_TRACE(static_cast<int>(kind));
-    const Stream stream{seed, Purpose::kStarts, 1};
+    const random::Stream stream{seed, random::Purpose::kStarts, 1};
     const CellLayout layout = make_start_layout(kind, problem, stream);
     EXPECT_EQ(find_layout_fault(layout, problem.padded_lengths, problem.capacity_tokens), "");
     EXPECT_EQ(layout.num_rows, problem.num_rows);
@@ -64,7 +64,7 @@ void expect_valid(const StartProblem& problem, std::uint64_t seed) {
 TEST(StartLayout, IsValidOnRandomWindows) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 1);
+    const random::Stream stream = testing::planted_stream(seed, 1);
     const Topology topology{.dp = 8, .ep = seed % 2 == 0 ? 4 : 8};
     expect_valid(
         make_problem(
@@ -99,8 +99,8 @@ TEST(StartLayout, RandomKindsDifferByStream) {
   );
   for (const StartKind kind : {StartKind::kShuffledFit, StartKind::kRandomBestFit}) {
     EXPECT_NE(
-        make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 1}),
-        make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 2})
+        make_start_layout(kind, problem, random::Stream{1, random::Purpose::kStarts, 1}),
+        make_start_layout(kind, problem, random::Stream{1, random::Purpose::kStarts, 2})
     );
   }
 }
@@ -126,8 +126,9 @@ TEST(StartLayout, IsAtLeastAsLevelAsLargestDifferencing) {
       continue;
     }
     ++num_compared;
-    const CellLayout start =
-        make_start_layout(StartKind::kKarmarkarKarp, problem, Stream{1, Purpose::kStarts, 0});
+    const CellLayout start = make_start_layout(
+        StartKind::kKarmarkarKarp, problem, random::Stream{1, random::Purpose::kStarts, 0}
+    );
     EXPECT_LE(
         largest_work(start.cell_of_sample, problem.attention_work, num_cells),
         largest_work(differenced, problem.attention_work, num_cells)
@@ -165,7 +166,8 @@ TEST(StartLayout, LiftsTheCellsBesideAHeavyOne) {
   ASSERT_GT(problem.attention_work[SampleId{400}], 5 * total / 4 / 24);
   for (const StartKind kind : kAllKinds) {
     SCOPED_TRACE(static_cast<int>(kind));
-    const CellLayout layout = make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 1});
+    const CellLayout layout =
+        make_start_layout(kind, problem, random::Stream{1, random::Purpose::kStarts, 1});
     EXPECT_LE(sum_of_peaks(problem, layout), total / 8 + total / 8 / 100);
   }
 }
@@ -180,7 +182,7 @@ TEST(StartLayout, IsLevelEvenAtAFillOf99Percent) {
     expect_valid(problem, seed);
     const auto peaks = [&](StartKind kind) {
       return sum_of_peaks(
-          problem, make_start_layout(kind, problem, Stream{1, Purpose::kStarts, 1})
+          problem, make_start_layout(kind, problem, random::Stream{1, random::Purpose::kStarts, 1})
       );
     };
     EXPECT_LT(peaks(StartKind::kPacked), sum_of_peaks(problem, problem.feasible));
@@ -196,7 +198,7 @@ TEST(KarmarkarKarp, SplitsTheTextbookExample) {
 TEST(KarmarkarKarp, LeavesNoPartEmpty) {
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
-    const Stream stream = testing::planted_stream(seed, 4);
+    const random::Stream stream = testing::planted_stream(seed, 4);
     const IndexVector<SampleId, std::int64_t> work{
         testing::uniform_window(40, 1, 9, 9, stream).lengths};
     const int num_cells = 1 + static_cast<int>(stream.at(96, 0).below(0, 40));
@@ -231,4 +233,4 @@ TEST(ArrangeBlocks, PutsEqualCellsSideBySideAndLevelsShards) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -10,7 +10,7 @@
 #include "placement/moving/block_descent.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 using testing::draw_instance;
@@ -19,14 +19,14 @@ using testing::make_instance;
 using testing::random_layer;
 using testing::sum_peaks;
 
-const Acceptance& acceptance() {
-  static const Acceptance instance{Acceptance::make_table()};
+const random::Acceptance& acceptance() {
+  static const random::Acceptance instance{random::Acceptance::make_table()};
   return instance;
 }
 
 struct Settings {
   const LayerPlacement* current = nullptr;
-  SimdLevel simd = best_simd_level();
+  SimdLevel simd = base::best_simd_level();
 };
 
 BlockPlacement anneal(
@@ -35,7 +35,7 @@ BlockPlacement anneal(
     std::int64_t num_moves = 3000,
     std::uint32_t round = 0
 ) {
-  const Stream random{5, Purpose::kTests, 31};
+  const random::Stream random{5, random::Purpose::kTests, 31};
   return anneal_layer(
       instance.demand, instance.num_blocks, instance.ep, instance.start,
       {num_moves, random, round, acceptance(), settings.current, settings.simd}
@@ -47,7 +47,7 @@ BlockDemand demand_of(const Instance& instance) { return {instance.demand, insta
 std::vector<SimdLevel> levels() {
   std::vector<SimdLevel> levels;
   for (const SimdLevel level : {SimdLevel::kPortable, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-    if (level <= best_simd_level()) {
+    if (level <= base::best_simd_level()) {
       levels.push_back(level);
     }
   }
@@ -96,7 +96,8 @@ TEST(PeakTree, FollowsExchangesLikeTheOracle) {
       PeakTree tree{state, block_kernels(level, PairObjective::kPeaks)};
       ASSERT_EQ(tree.sum_peaks(), sum_peaks(instance, rank_of));
       for (std::uint64_t number = 0; number < 40; ++number) {
-        const RandomBits draw = Stream{seed, Purpose::kTests, 32}.at(0, number);
+        const random::RandomBits draw =
+            random::Stream{seed, random::Purpose::kTests, 32}.at(0, number);
         const ExpertId out{static_cast<std::int32_t>(draw.below(0, experts))};
         const ExpertId in{static_cast<std::int32_t>(draw.below(1, experts))};
         const EpRank a = rank_of[out];
@@ -203,4 +204,4 @@ TEST(AnnealLayer, RefusesABlockAbove32Bits) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

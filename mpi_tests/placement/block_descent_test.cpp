@@ -9,7 +9,7 @@
 #include "placement/block_instance.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 using testing::draw_instance;
@@ -38,7 +38,7 @@ Descended descend(const Instance& instance, const LayerPlacement& start, std::in
       ranks_of(start, instance.ep),
       instance.ep,
       {ranks_of(instance.start, instance.ep), price},
-      best_simd_level()};
+      base::best_simd_level()};
   const std::int64_t before = descent.sum_peaks();
   const bool local_optimum = descent.descend(50);
   return {
@@ -122,7 +122,7 @@ TEST(RefineLayer, GivesTheSamePlacementAtEverySimdLevel) {
     const Instance instance = draw_instance(seed);
     const BlockPlacement portable = refine(instance, {.simd = SimdLevel::kPortable});
     for (const SimdLevel level : {SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-      if (level <= best_simd_level()) {
+      if (level <= base::best_simd_level()) {
         const BlockPlacement other = refine(instance, {.simd = level});
         EXPECT_EQ(other.slots, portable.slots) << "seed " << seed;
         EXPECT_EQ(other.sum_peaks, portable.sum_peaks);
@@ -175,4 +175,4 @@ TEST(RefineLayer, FindsThePlacementThatSeparatesBlocks) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -23,7 +23,8 @@ struct Instance {
 
 [[nodiscard]] inline LayerPlacement random_layer(std::uint64_t seed, int num_experts) {
   LayerPlacement layer;
-  for (const std::int32_t slot : random_permutation({seed, Purpose::kTests, 7}, 0, num_experts)) {
+  for (const std::int32_t slot :
+       random::random_permutation({seed, random::Purpose::kTests, 7}, 0, num_experts)) {
     layer.push_back(SlotId{slot});
   }
   return layer;
@@ -57,7 +58,9 @@ struct Instance {
 }
 
 // The oracle: all loads from nothing.
-[[nodiscard]] inline std::int64_t sum_peaks(const Instance& instance, const RankOfExpert& rank_of) {
+[[nodiscard]] inline std::int64_t sum_peaks(
+    const Instance& instance, const placement::RankOfExpert& rank_of
+) {
   std::int64_t sum = 0;
   for (std::size_t block = 0; block < instance.stride; ++block) {
     std::vector<std::int64_t> load(static_cast<std::size_t>(instance.ep), 0);

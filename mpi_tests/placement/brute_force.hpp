@@ -18,7 +18,7 @@ void for_each_placement(
     std::span<const std::int64_t> demand, int ep, bool labelled, const Visit& visit
 ) {
   const std::size_t slots = demand.size() / static_cast<std::size_t>(ep);
-  RankOfExpert rank_of{demand.size()};
+  placement::RankOfExpert rank_of{demand.size()};
   std::vector<std::size_t> held(static_cast<std::size_t>(ep), 0);
   std::vector<std::int64_t> load(static_cast<std::size_t>(ep), 0);
   const auto place = [&](const auto& self, std::size_t expert) -> void {
@@ -46,7 +46,7 @@ void for_each_placement(
 
 [[nodiscard]] inline std::int64_t optimal_peak(std::span<const std::int64_t> demand, int ep) {
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
-  for_each_placement(demand, ep, false, [&](const RankOfExpert&, std::int64_t peak) {
+  for_each_placement(demand, ep, false, [&](const placement::RankOfExpert&, std::int64_t peak) {
     best = std::min(best, peak);
   });
   return best;
@@ -54,14 +54,20 @@ void for_each_placement(
 
 // Fewest experts away from `home` in any placement of at most this peak.
 [[nodiscard]] inline std::int64_t fewest_moves(
-    std::span<const std::int64_t> demand, int ep, const RankOfExpert& home, std::int64_t limit
+    std::span<const std::int64_t> demand,
+    int ep,
+    const placement::RankOfExpert& home,
+    std::int64_t limit
 ) {
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
-  for_each_placement(demand, ep, true, [&](const RankOfExpert& rank_of, std::int64_t peak) {
-    if (peak <= limit) {
-      best = std::min(best, count_moved(home, rank_of));
-    }
-  });
+  for_each_placement(
+      demand, ep, true,
+      [&](const placement::RankOfExpert& rank_of, std::int64_t peak) {
+        if (peak <= limit) {
+          best = std::min(best, placement::count_moved(home, rank_of));
+        }
+      }
+  );
   return best;
 }
 

@@ -6,7 +6,7 @@
 
 #include "placement/make_demand.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // Few and many vector steps; where they are many, most blocks of a pair are under the target.
@@ -65,7 +65,7 @@ class Excess : public ::testing::TestWithParam<Shape> {
 };
 
 TEST_P(Excess, EveryStepTakesTheBestOfAllSwaps) {
-  ExcessDescent descent{demand_, start_, shape_.ep, target_, best_simd_level()};
+  ExcessDescent descent{demand_, start_, shape_.ep, target_, base::best_simd_level()};
   std::int64_t excess = excess_of(start_);
   int steps = 0;
   while (true) {
@@ -89,7 +89,7 @@ TEST_P(Excess, IsTheSameAtEverySimdLevel) {
   while (portable.step()) {
   }
   for (const SimdLevel level : {SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-    if (level <= best_simd_level()) {
+    if (level <= base::best_simd_level()) {
       ExcessDescent other{demand_, start_, shape_.ep, target_, level};
       while (other.step()) {
       }
@@ -103,4 +103,4 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -12,7 +12,7 @@ namespace routepack::testing {
 
 enum class Loads { kUniform, kLognormal, kZipf };
 
-[[nodiscard]] inline double normal(const RandomBits& draw) {
+[[nodiscard]] inline double normal(const random::RandomBits& draw) {
   return std::sqrt(-2.0 * std::log(draw.unit(0))) * std::cos(2.0 * std::numbers::pi * draw.unit(2));
 }
 
@@ -20,11 +20,11 @@ enum class Loads { kUniform, kLognormal, kZipf };
 [[nodiscard]] inline std::vector<std::int64_t> make_demand(
     Loads loads, int num_experts, std::uint64_t seed
 ) {
-  const Stream stream{seed, Purpose::kTests, static_cast<std::uint32_t>(loads)};
-  const std::vector<std::int32_t> rank_of = random_permutation(stream, 1, num_experts);
+  const random::Stream stream{seed, random::Purpose::kTests, static_cast<std::uint32_t>(loads)};
+  const std::vector<std::int32_t> rank_of = random::random_permutation(stream, 1, num_experts);
   std::vector<std::int64_t> demand;
   for (const std::int32_t rank : rank_of) {
-    const RandomBits draw = stream.at(0, static_cast<std::uint64_t>(demand.size()));
+    const random::RandomBits draw = stream.at(0, static_cast<std::uint64_t>(demand.size()));
     double share = 0.5 + draw.unit(0);
     if (loads == Loads::kLognormal) {
       share = std::exp(0.6 * normal(draw));
@@ -42,14 +42,14 @@ enum class Loads { kUniform, kLognormal, kZipf };
 [[nodiscard]] inline std::vector<std::uint32_t> make_block_demand(
     int num_experts, int num_blocks, double mean, double spread, std::uint64_t seed
 ) {
-  const Stream shares{seed, Purpose::kTests, 11};
-  const Stream noise{seed, Purpose::kTests, 12};
+  const random::Stream shares{seed, random::Purpose::kTests, 11};
+  const random::Stream noise{seed, random::Purpose::kTests, 12};
   const std::size_t stride = (static_cast<std::size_t>(num_blocks) + 15) / 16 * 16;
   std::vector<std::uint32_t> demand(static_cast<std::size_t>(num_experts) * stride, 0);
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(num_experts); ++expert) {
     const double share = std::exp(0.6 * normal(shares.at(0, expert)));
     for (std::size_t block = 0; block < static_cast<std::size_t>(num_blocks); ++block) {
-      const RandomBits draw = noise.at(static_cast<std::uint32_t>(block), expert);
+      const random::RandomBits draw = noise.at(static_cast<std::uint32_t>(block), expert);
       demand[expert * stride + block] =
           static_cast<std::uint32_t>(std::llround(mean * share * std::exp(spread * normal(draw))));
     }

@@ -10,14 +10,14 @@
 #include "placement/aggregate/rank_state.hpp"
 #include "placement/make_demand.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 constexpr int kExperts = 64;
 constexpr int kRanks = 8;
 constexpr int kBlocks = 5;
 constexpr int kLayers = 6;
-const Stream kSearch{1, Purpose::kPlacement, 0};
+const random::Stream kSearch{1, random::Purpose::kPlacement, 0};
 
 struct Layers {
   IndexVector<MoeLayer, std::vector<std::uint32_t>> blocks;  // [E][16] each
@@ -128,11 +128,11 @@ INSTANTIATE_TEST_SUITE_P(Objectives, Migration, ::testing::Bool());
 
 // Layers of up to five made-up options; what they do to experts does not matter here.
 SwapTrajectory draw_trajectory(std::uint64_t seed, const LayerPlacement& current) {
-  const Stream stream{seed, Purpose::kTests, 3};
+  const random::Stream stream{seed, random::Purpose::kTests, 3};
   SwapTrajectory trajectory{1000, {{}}, current, 0, 9};
   std::int64_t moved = 0;
   for (std::uint64_t step = 0; step < stream.at(0, 0).below(0, 5); ++step) {
-    const RandomBits draw = stream.at(1, step);
+    const random::RandomBits draw = stream.at(1, step);
     moved += draw.below(0, 4);
     trajectory.paths[0].push_back({ExpertId{0}, ExpertId{1}, 400 + draw.below(1, 700), moved});
   }
@@ -188,7 +188,7 @@ TEST(ChooseMigrations, KeepsNineTenthsOfTheGainAtATenthOfTheMovesAfterDrift) {
         testing::make_demand(testing::Loads::kLognormal, kMany, layer.offset());
     LayerPlacement& slots = current.layers[layer];
     slots = place_layer(demand, kRanks, nullptr, {}, kSearch).slots;
-    const Stream drift{layer.offset(), Purpose::kTests, 4};
+    const random::Stream drift{layer.offset(), random::Purpose::kTests, 4};
     for (std::size_t expert = 0; expert < demand.size(); ++expert) {
       const double factor = std::exp(0.2 * testing::normal(drift.at(0, expert)));
       demand[expert] = std::llround(static_cast<double>(demand[expert]) * factor);
@@ -207,4 +207,4 @@ TEST(ChooseMigrations, TakesModelsWithoutMoeLayers) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

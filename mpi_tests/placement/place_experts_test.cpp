@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "placement/make_demand.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 constexpr int kLayers = 7;
@@ -34,7 +34,7 @@ class PlaceExperts : public ::testing::Test {
     return ErrorCode::kUsage;
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
   std::vector<std::int64_t> demand_ = make_layers();
   PlacementProblem problem_{demand_, kLayers, kExperts, kRanks};
 };
@@ -44,7 +44,7 @@ TEST_F(PlaceExperts, GivesWhatOneRankAndOneThreadGive) {
   for (const Placement* from : {static_cast<const Placement*>(nullptr), &current}) {
     problem_.current = from;
     const PlacementResult alone =
-        place_experts(problem_, {.num_threads = 1}, 5, Communicator{MPI_COMM_SELF});
+        place_experts(problem_, {.num_threads = 1}, 5, comm::Communicator{MPI_COMM_SELF});
     for (const int threads : {1, 2, 3}) {
       const PlacementResult together = place_experts(problem_, {.num_threads = threads}, 5, comm_);
       EXPECT_EQ(together.placement, alone.placement);
@@ -86,4 +86,4 @@ TEST_F(PlaceExperts, RefusesProblemsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

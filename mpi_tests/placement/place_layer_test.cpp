@@ -12,13 +12,13 @@
 #include "placement/brute_force.hpp"
 #include "placement/make_demand.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 using testing::Loads;
 using Demand = std::vector<std::int64_t>;
 
-const Stream kSearch{1, Purpose::kPlacement, 0};
+const random::Stream kSearch{1, random::Purpose::kPlacement, 0};
 
 LayerPlacement identity_layer(std::size_t num_experts) {
   return identity_placement(1, static_cast<int>(num_experts), 1).layers[MoeLayer{0}];
@@ -26,7 +26,8 @@ LayerPlacement identity_layer(std::size_t num_experts) {
 
 LayerPlacement random_layer(std::uint64_t seed, int num_experts) {
   LayerPlacement layer;
-  for (const std::int32_t slot : random_permutation({seed, Purpose::kTests, 7}, 0, num_experts)) {
+  for (const std::int32_t slot :
+       random::random_permutation({seed, random::Purpose::kTests, 7}, 0, num_experts)) {
     layer.push_back(SlotId{slot});
   }
   return layer;
@@ -62,8 +63,8 @@ Tiny make_tiny(std::uint64_t seed) {
        {8, 4},
        {12, 4},
        {3, 1}}};
-  const Stream stream{seed, Purpose::kTests, 1};
-  const RandomBits shape = stream.at(0, 0);
+  const random::Stream stream{seed, random::Purpose::kTests, 1};
+  const random::RandomBits shape = stream.at(0, 0);
   const auto [num_experts, ep] = kShapes[shape.below(0, kShapes.size())];
   const std::uint32_t limit = std::array{3U, 20U, 1000U}[shape.below(1, 3)];
   const bool squared = shape.below(2, 2) == 1;
@@ -281,8 +282,8 @@ TEST(PlaceLayer, PeakDoesNotDependOnTheNamesOfExperts) {
     Tiny tiny = make_tiny(seed);
     const LayerResult first = place_layer(tiny.demand, tiny.ep, nullptr, {}, kSearch);
     Demand renamed;
-    for (const std::int32_t expert : random_permutation(
-             {seed, Purpose::kTests, 2}, 0, static_cast<std::int32_t>(tiny.demand.size())
+    for (const std::int32_t expert : random::random_permutation(
+             {seed, random::Purpose::kTests, 2}, 0, static_cast<std::int32_t>(tiny.demand.size())
          )) {
       renamed.push_back(tiny.demand[static_cast<std::size_t>(expert)]);
     }
@@ -300,4 +301,4 @@ TEST(PlaceLayer, TakesLoadsNearTheLimitOfInt64) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

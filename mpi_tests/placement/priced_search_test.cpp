@@ -12,7 +12,7 @@
 #include "placement/brute_force.hpp"
 #include "placement/moving/choose_migrations.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 using testing::draw_instance;
@@ -50,9 +50,9 @@ std::vector<SwapPath> search(
     const Instance& instance,
     const LayerPlacement& start,
     std::int64_t price,
-    SimdLevel simd = best_simd_level()
+    SimdLevel simd = base::best_simd_level()
 ) {
-  const Stream random{5, Purpose::kPerturbation, 0};
+  const random::Stream random{5, random::Purpose::kPerturbation, 0};
   return search_at_price(
       instance.demand, instance.num_blocks, instance.ep,
       {instance.start, start, price, random, simd}
@@ -108,7 +108,7 @@ std::vector<std::int64_t> best_by_moves(const Instance& instance) {
 
 // What a plan does with a layer: trajectories, then a search around what the budget buys.
 std::int64_t plan_layer(const Instance& instance, std::int64_t budget) {
-  const Stream random{1, Purpose::kPlacement, 0};
+  const random::Stream random{1, random::Purpose::kPlacement, 0};
   Placement current{instance.num_experts, instance.ep, {}};
   current.layers.push_back(instance.start);
   IndexVector<MoeLayer, SwapTrajectory> ways;
@@ -202,4 +202,4 @@ TEST(SearchAtPrice, ComesNearTheBestFewMovesOfLayersWithThirtyTwoExperts) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

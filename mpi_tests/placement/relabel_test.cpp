@@ -7,12 +7,13 @@
 
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 RankOfExpert random_ranks(std::uint64_t seed, int num_experts, int ep) {
   LayerPlacement slots;
-  for (const std::int32_t slot : random_permutation({seed, Purpose::kTests, 0}, 0, num_experts)) {
+  for (const std::int32_t slot :
+       random::random_permutation({seed, random::Purpose::kTests, 0}, 0, num_experts)) {
     slots.push_back(SlotId{slot});
   }
   return ranks_of(slots, ep);
@@ -52,7 +53,8 @@ TEST(RelabelRanks, MovesAsFewExpertsAsAnyNumbering) {
 TEST(RelabelRanks, UndoesAnyRenumberingOfManyRanks) {
   constexpr int kRanks = 64;
   const RankOfExpert home = random_ranks(1, 4 * kRanks, kRanks);
-  const std::vector<std::int32_t> numbers = random_permutation({2, Purpose::kTests, 0}, 0, kRanks);
+  const std::vector<std::int32_t> numbers =
+      random::random_permutation({2, random::Purpose::kTests, 0}, 0, kRanks);
   RankOfExpert renumbered;
   for (const EpRank rank : home) {
     renumbered.push_back(EpRank{numbers[rank.offset()]});
@@ -94,7 +96,8 @@ TEST(AssignSlots, GivesEveryRankItsExpertsOnce) {
     constexpr int kExperts = 24;
     constexpr int kRanks = 4;
     LayerPlacement current;
-    for (const std::int32_t slot : random_permutation({seed, Purpose::kTests, 9}, 0, kExperts)) {
+    for (const std::int32_t slot :
+         random::random_permutation({seed, random::Purpose::kTests, 9}, 0, kExperts)) {
       current.push_back(SlotId{slot});
     }
     const RankOfExpert rank_of = random_ranks(seed, kExperts, kRanks);
@@ -111,4 +114,4 @@ TEST(AssignSlots, GivesEveryRankItsExpertsOnce) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -14,7 +14,7 @@
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 using testing::InstanceShape;
@@ -49,8 +49,8 @@ class Constrained : public ::testing::TestWithParam<std::tuple<Contract, int>> {
   Plan plan_of(const WindowSlice& window, const PlanOptions& options) {
     return make_plan(slice_of(window, world_), options, MPI_COMM_WORLD);
   }
-  Communicator world_{MPI_COMM_WORLD};
-  Communicator alone_{MPI_COMM_SELF};
+  comm::Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator alone_{MPI_COMM_SELF};
 };
 
 // More tokens for a sample, all of them routed to experts 0 and 1.
@@ -72,14 +72,15 @@ PolicyMetrics measure(
     const Placement& placement,
     const PlanOptions& options
 ) {
-  const PaddedLengths padded = pad_lengths(
+  const packing::PaddedLengths padded = packing::pad_lengths(
       window.lengths, options.pad_multiple, options.cost.capacity_tokens,
       options.constraints.oversize
   );
-  return compute_metrics(
-      sum_cells(layout, padded), sum_block_loads(window, layout, placement, options.topology),
+  return objective::compute_metrics(
+      objective::sum_cells(layout, padded),
+      objective::sum_block_loads(window, layout, placement, options.topology),
       window.shape.num_moe_layers(), options.topology, options.cost,
-      cell_rules(options, window.shape.top_k)
+      domain::cell_rules(options, window.shape.top_k)
   );
 }
 
@@ -98,10 +99,11 @@ TEST_P(Constrained, PlansKeepTheirRulesAtAnyNumberOfRanks) {
   const Plan plan = plan_of(window, options);
   const Plan alone = make_plan(window, options, alone_.get());
   EXPECT_EQ(plan.digest, alone.digest);
-  const PaddedLengths padded = pad_lengths(window.lengths, 1, 200, asked.oversize);
-  const CellRules rules = cell_rules(options, window.shape.top_k);
+  const packing::PaddedLengths padded =
+      packing::pad_lengths(window.lengths, 1, 200, asked.oversize);
+  const domain::CellRules rules = domain::cell_rules(options, window.shape.top_k);
   check_plan(plan, padded, rules);
-  EXPECT_EQ(find_count_fault(plan.layout, rules), "");
+  EXPECT_EQ(packing::find_count_fault(plan.layout, rules), "");
   EXPECT_EQ(plan.routepack.score, measure(window, plan.layout, plan.placement, options).score);
   EXPECT_EQ(plan.constraints, asked);
   const bool own_row = asked.oversize == Oversize::kOwnRow;
@@ -176,12 +178,13 @@ TEST_P(Constrained, TinyWindowsGetTheBestPlanThereIs) {
   PlanOptions options = options_for(topology, 100);
   options.constraints = asked;
   const Plan plan = plan_of(window, options);
-  const PaddedLengths padded = pad_lengths(window.lengths, 1, 100, asked.oversize);
-  const CellRules rules = cell_rules(options, window.shape.top_k);
+  const packing::PaddedLengths padded =
+      packing::pad_lengths(window.lengths, 1, 100, asked.oversize);
+  const domain::CellRules rules = domain::cell_rules(options, window.shape.top_k);
   Score best{1e300, 0.0, 0.0};
   for_each_layout(plan.rows.num_rows, 2, 6, [&](const CellLayout& layout) {
     if (!find_layout_fault(layout, padded, 100).empty() ||
-        !find_count_fault(layout, rules).empty()) {
+        !packing::find_count_fault(layout, rules).empty()) {
       return;
     }
     const bool fixed = asked.placement != PlacementChoice::kFree;
@@ -221,7 +224,7 @@ class Refused : public ::testing::Test {
       (void)make_plan(slice_of(window, world_), options, MPI_COMM_WORLD);
     });
   }
-  Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator world_{MPI_COMM_WORLD};
 };
 
 TEST_F(Refused, EqualSlotsOfAnUnevenNumberSayHowManyPaddingSamplesWouldDo) {
@@ -329,4 +332,4 @@ TEST_F(Ends, AtOnceWhereNothingCosts) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -15,7 +15,7 @@
 #include "routepack/planner.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 enum class Current { kNone, kIdentity };
@@ -165,7 +165,7 @@ void PrintTo(const Case& golden, std::ostream* out) { *out << golden.name; }
 
 class GoldenDigest : public ::testing::TestWithParam<Case> {
  protected:
-  Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator world_{MPI_COMM_WORLD};
 };
 
 TEST_P(GoldenDigest, IsThatOfBefore) {
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(Plans, GoldenDigest, ::testing::ValuesIn(kCases), [](co
 });
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -9,10 +9,10 @@
 #include "placement/brute_force.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
-const Tuning kTuning;
+const domain::Tuning kTuning;
 
 constexpr int kLayers = 5;
 constexpr int kExperts = 16;
@@ -32,8 +32,9 @@ class LayoutMigrations : public ::testing::Test {
       layout_.cell_of_sample.push_back(CellId{sample % layout_.num_cells()});
     }
   }
-  [[nodiscard]] std::vector<MigrationChoice> choose(int num_threads, const Communicator& comm)
-      const {
+  [[nodiscard]] std::vector<placement::MigrationChoice> choose(
+      int num_threads, const comm::Communicator& comm
+  ) const {
     const WindowSlice slice = testing::slice_of(window_, comm);
     LayoutMigration migration(slice, layout_, options_, kTuning, num_threads, comm);
     migration.trace();
@@ -42,16 +43,16 @@ class LayoutMigrations : public ::testing::Test {
     return migration.choose(kBudgets);
   }
   static constexpr std::array<std::int64_t, 4> kBudgets = {0, 4, 8, 80};
-  Communicator world_{MPI_COMM_WORLD};
-  Communicator alone_{MPI_COMM_SELF};
+  comm::Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator alone_{MPI_COMM_SELF};
   WindowSlice window_;
   CellLayout layout_;
   PlanOptions options_;
 };
 
 TEST_F(LayoutMigrations, AreTheSameForAnyRanksAndThreads) {
-  const std::vector<MigrationChoice> together = choose(1, world_);
-  const std::vector<MigrationChoice> alone = choose(2, alone_);
+  const std::vector<placement::MigrationChoice> together = choose(1, world_);
+  const std::vector<placement::MigrationChoice> alone = choose(2, alone_);
   ASSERT_EQ(together.size(), alone.size());
   for (std::size_t n = 0; n < alone.size(); ++n) {
     SCOPED_TRACE(kBudgets[n]);
@@ -64,7 +65,7 @@ TEST_F(LayoutMigrations, AreTheSameForAnyRanksAndThreads) {
 TEST_F(LayoutMigrations, CanOnlyStayBeforeTheyLookForMore) {
   const WindowSlice slice = testing::slice_of(window_, world_);
   const LayoutMigration migration(slice, layout_, options_, kTuning, 1, world_);
-  for (const MigrationChoice& choice : migration.choose(kBudgets)) {
+  for (const placement::MigrationChoice& choice : migration.choose(kBudgets)) {
     EXPECT_EQ(choice.placement, *options_.current_placement);
     EXPECT_EQ(choice.moved_experts, 0);
   }
@@ -74,12 +75,12 @@ TEST_F(LayoutMigrations, ASearchNearAPlacementIsNeverWorse) {
   const WindowSlice slice = testing::slice_of(window_, world_);
   LayoutMigration traced(slice, layout_, options_, kTuning, 1, world_);
   traced.trace();
-  const std::vector<MigrationChoice> before = traced.choose(kBudgets);
+  const std::vector<placement::MigrationChoice> before = traced.choose(kBudgets);
   for (std::size_t n = 0; n < before.size(); ++n) {
     SCOPED_TRACE(kBudgets[n]);
     LayoutMigration near(slice, layout_, options_, kTuning, 1, world_);
     near.search_near(before[n].placement, traced.price_at(before[n].moved_experts), 1);
-    const MigrationChoice after = near.choose(std::array{kBudgets[n]}).front();
+    const placement::MigrationChoice after = near.choose(std::array{kBudgets[n]}).front();
     EXPECT_LE(after.objective, before[n].objective);
     EXPECT_LE(after.moved_experts, kBudgets[n]);
   }
@@ -94,26 +95,30 @@ std::vector<std::int64_t> best_of_layer(
   const auto experts = static_cast<std::size_t>(window.shape.num_experts);
   const auto layers = static_cast<std::size_t>(window.shape.num_moe_layers());
   std::vector<std::int64_t> best(experts + 1, std::numeric_limits<std::int64_t>::max() / 4);
-  const RankOfExpert home =
-      ranks_of(identity_placement(1, static_cast<int>(experts), ep).layers[MoeLayer{0}], ep);
+  const placement::RankOfExpert home = placement::ranks_of(
+      identity_placement(1, static_cast<int>(experts), ep).layers[MoeLayer{0}], ep
+  );
   const std::vector<std::int64_t> unused(experts, 0);
-  testing::for_each_placement(unused, ep, true, [&](const RankOfExpert& rank_of, std::int64_t) {
-    std::int64_t sum = 0;
-    for (int row = 0; row < layout.num_rows; ++row) {
-      std::vector<std::int64_t> load(static_cast<std::size_t>(ep), 0);
-      for (const SampleId sample : ids<SampleId>(window.lengths.size())) {
-        if (layout.row_of(layout.cell_of_sample[sample]) == RowId{row}) {
-          for (std::size_t expert = 0; expert < experts; ++expert) {
-            load[rank_of[ExpertId{expert}].offset()] +=
-                window.demand[(sample.offset() * layers + layer) * experts + expert];
+  testing::for_each_placement(
+      unused, ep, true,
+      [&](const placement::RankOfExpert& rank_of, std::int64_t) {
+        std::int64_t sum = 0;
+        for (int row = 0; row < layout.num_rows; ++row) {
+          std::vector<std::int64_t> load(static_cast<std::size_t>(ep), 0);
+          for (const SampleId sample : ids<SampleId>(window.lengths.size())) {
+            if (layout.row_of(layout.cell_of_sample[sample]) == RowId{row}) {
+              for (std::size_t expert = 0; expert < experts; ++expert) {
+                load[rank_of[ExpertId{expert}].offset()] +=
+                    window.demand[(sample.offset() * layers + layer) * experts + expert];
+              }
+            }
           }
+          sum += *std::max_element(load.begin(), load.end());
         }
+        std::int64_t& entry = best[static_cast<std::size_t>(placement::count_moved(home, rank_of))];
+        entry = std::min(entry, sum);
       }
-      sum += *std::max_element(load.begin(), load.end());
-    }
-    std::int64_t& entry = best[static_cast<std::size_t>(count_moved(home, rank_of))];
-    entry = std::min(entry, sum);
-  });
+  );
   return best;
 }
 
@@ -138,7 +143,7 @@ std::vector<std::int64_t> best_of_window(
 }
 
 TEST(LayoutMigrationOracle, IsNearlyAlwaysTheBestOfAllPlacementsWithinABudget) {
-  const Communicator world{MPI_COMM_WORLD};
+  const comm::Communicator world{MPI_COMM_WORLD};
   constexpr int kFewLayers = 3;
   constexpr int kFewExperts = 8;
   int found = 0;
@@ -175,4 +180,4 @@ TEST(LayoutMigrationOracle, IsNearlyAlwaysTheBestOfAllPlacementsWithinABudget) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

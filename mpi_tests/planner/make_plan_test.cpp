@@ -15,7 +15,7 @@
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 using testing::InstanceShape;
@@ -27,8 +27,8 @@ class MakePlan : public ::testing::Test {
   Plan plan_of(const WindowSlice& window, const PlanOptions& options) {
     return make_plan(slice_of(window, world_), options, MPI_COMM_WORLD);
   }
-  Communicator world_{MPI_COMM_WORLD};
-  Communicator alone_{MPI_COMM_SELF};
+  comm::Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator alone_{MPI_COMM_SELF};
 };
 
 TEST_F(MakePlan, IsTheSameAtAnyNumberOfRanksAndThreads) {
@@ -67,7 +67,7 @@ TEST_P(MakePlanOf, IsNeverWorseThanReorderAndReportsItsFigures) {
   const WindowSlice window = testing::make_window(shape, draws);
   const PlanOptions options = options_for(topology, 200);
   const Plan plan = plan_of(window, options);
-  check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
+  check_plan(plan, packing::pad_lengths(window.lengths, 1, 200), domain::cell_rules(options, 2));
   if (plan.reorder.rows == plan.routepack.rows) {
     EXPECT_LE(plan.objective, plan.reorder.score);
   }
@@ -123,7 +123,7 @@ TEST_P(MakePlanBySeed, FindsTheOptimumOfTinyDenseWindows) {
   }
   PlanOptions options = options_for({.dp = 2, .ep = 1}, 100);
   const Plan plan = plan_of(window, options);
-  const PaddedLengths padded = pad_lengths(window.lengths, 1, 100);
+  const packing::PaddedLengths padded = packing::pad_lengths(window.lengths, 1, 100);
   double best = 1e300;
   CellLayout layout{plan.rows.num_rows, 2, IndexVector<SampleId, CellId>{6U}};
   const int cells = layout.num_cells();
@@ -139,7 +139,9 @@ TEST_P(MakePlanBySeed, FindsTheOptimumOfTinyDenseWindows) {
     }
     if (find_layout_fault(layout, padded, 100).empty()) {
       best = std::min(
-          best, compute_metrics(sum_cells(layout, padded), {}, 0, options.topology, options.cost)
+          best, objective::compute_metrics(
+                    objective::sum_cells(layout, padded), {}, 0, options.topology, options.cost
+                )
                     .score.max_shard
       );
     }
@@ -278,17 +280,17 @@ TEST_F(MakePlan, ATuningChangesTheSearchAndNotThePublicPlan) {
     PlanRun run;
     change(run.tuning);
     const Plan tuned = make_plan(slice, options, run, MPI_COMM_WORLD);
-    check_plan(tuned, pad_lengths(window.lengths, 1, 150), cell_rules(options, 2));
+    check_plan(tuned, packing::pad_lengths(window.lengths, 1, 150), domain::cell_rules(options, 2));
     return tuned.layout != expected.layout || tuned.placement != expected.placement;
   };
-  EXPECT_TRUE(differs([](Tuning& t) { t.search.num_explorations = 1; }));
-  EXPECT_TRUE(differs([](Tuning& t) { t.search.turns = {{{1.0, 0.3, 32}}}; }));
-  EXPECT_TRUE(differs([](Tuning& t) { t.temperatures.min_first = 0.8; }));
-  EXPECT_TRUE(differs([](Tuning& t) { t.placing.chain_moves_per_swap = 80; }));
-  EXPECT_TRUE(differs([](Tuning& t) { t.moves.near_reach = 2; }));
-  EXPECT_TRUE(differs([](Tuning& t) { t.population.resample = false; }));
-  EXPECT_FALSE(differs([](Tuning& t) { t.effort.min_sweeps = 1; }));  // sweeps are given
-  EXPECT_FALSE(differs([](Tuning& t) { t.front.share = 0.5; }));      // no current placement
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.search.num_explorations = 1; }));
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.search.turns = {{{1.0, 0.3, 32}}}; }));
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.temperatures.min_first = 0.8; }));
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.placing.chain_moves_per_swap = 80; }));
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.moves.near_reach = 2; }));
+  EXPECT_TRUE(differs([](domain::Tuning& t) { t.population.resample = false; }));
+  EXPECT_FALSE(differs([](domain::Tuning& t) { t.effort.min_sweeps = 1; }));  // sweeps are given
+  EXPECT_FALSE(differs([](domain::Tuning& t) { t.front.share = 0.5; }));  // no current placement
   options.current_placement = expected.placement;
   EXPECT_EQ(plan_of(window, options).migration_front.size(), 7U);
 }
@@ -315,7 +317,7 @@ TEST_F(MakePlan, ATimeLimitIsRecorded) {
   const Plan plan = plan_of(window, options);
   EXPECT_TRUE(plan.time_limited());
   EXPECT_GT(plan.search.num_sweeps, 0);
-  check_plan(plan, pad_lengths(window.lengths, 1, 200), cell_rules(options, 2));
+  check_plan(plan, packing::pad_lengths(window.lengths, 1, 200), domain::cell_rules(options, 2));
 }
 
 TEST(DealBlocks, NeverRaisesTheLargestShardAndKeepsEveryBlock) {
@@ -326,9 +328,9 @@ TEST(DealBlocks, NeverRaisesTheLargestShardAndKeepsEveryBlock) {
     instance.layout = testing::make_instance({.num_samples = 96, .topology = topology}, key).layout;
     instance.cost.capacity_tokens = 10'000;
     testing::connect(instance, topology);
-    const SearchState before(instance.problem, instance.layout, SimdLevel::kPortable);
+    const objective::SearchState before(instance.problem, instance.layout, SimdLevel::kPortable);
     const CellLayout dealt = deal_blocks(instance.problem, instance.layout);
-    const SearchState after(instance.problem, dealt, SimdLevel::kPortable);
+    const objective::SearchState after(instance.problem, dealt, SimdLevel::kPortable);
     EXPECT_LE(after.score().max_shard, before.score().max_shard);
     EXPECT_EQ(after.score().sum_shards, before.score().sum_shards);
     EXPECT_EQ(deal_blocks(instance.problem, dealt), dealt);  // canonical
@@ -336,4 +338,4 @@ TEST(DealBlocks, NeverRaisesTheLargestShardAndKeepsEveryBlock) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

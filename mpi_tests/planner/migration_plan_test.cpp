@@ -7,7 +7,7 @@
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 using testing::options_for;
@@ -27,21 +27,22 @@ class MigrationPlan : public ::testing::Test {
     options_.current_placement = identity_placement(kLayers, kExperts, 4);
   }
   Plan plan() { return make_plan(slice_of(window_, world_), options_, MPI_COMM_WORLD); }
-  Communicator world_{MPI_COMM_WORLD};
-  Communicator alone_{MPI_COMM_SELF};
+  comm::Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator alone_{MPI_COMM_SELF};
   WindowSlice window_;
   PlanOptions options_;
 };
 
 TEST_F(MigrationPlan, TheFrontNeverRisesAndEndsAtThePlan) {
   const Plan free = plan();
-  ASSERT_EQ(free.migration_front.size(), kFrontFractions.size());
+  ASSERT_EQ(free.migration_front.size(), placement::kFrontFractions.size());
   double before = 1e300;
   for (std::size_t n = 0; n < free.migration_front.size(); ++n) {
     const MigrationPoint& point = free.migration_front[n];
-    EXPECT_EQ(point.max_moved_fraction, kFrontFractions[n]);
+    EXPECT_EQ(point.max_moved_fraction, placement::kFrontFractions[n]);
     EXPECT_LE(
-        static_cast<double>(point.moved_experts), kFrontFractions[n] * kLayers * kExperts + 1e-9
+        static_cast<double>(point.moved_experts),
+        placement::kFrontFractions[n] * kLayers * kExperts + 1e-9
     );
     EXPECT_LE(point.max_shard, before);
     before = point.max_shard;
@@ -114,4 +115,4 @@ TEST(MigrationTerms, ThePriceIsInPairs) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -7,7 +7,7 @@
 #include "routepack/planner.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 struct Workers {
@@ -21,9 +21,9 @@ void expect_one_digest(
     const WindowSlice& window,
     PlanOptions options,
     const std::vector<Workers>& all_workers,
-    const Communicator& world
+    const comm::Communicator& world
 ) {
-  const Communicator alone(MPI_COMM_SELF);
+  const comm::Communicator alone(MPI_COMM_SELF);
   options.search.max_simd = SimdLevel::kPortable;
   options.search.num_threads = 1;
   const Plan expected = make_plan(window, options, alone.get());
@@ -47,7 +47,7 @@ class PlanDigest : public ::testing::Test {
     options_.search.num_sweeps = 4;
     options_.search.num_chains = 3;
   }
-  Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator world_{MPI_COMM_WORLD};
   WindowSlice window_;
   PlanOptions options_;
 };
@@ -70,4 +70,4 @@ TEST_F(PlanDigest, IsTheSameWithACurrentPlacement) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

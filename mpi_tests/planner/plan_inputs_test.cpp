@@ -13,7 +13,7 @@
 #include "support/expect_error.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 using testing::expect_error;
@@ -50,7 +50,7 @@ class PlanInputs : public ::testing::Test {
     }
   }
 
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
   const int last_ = comm_.num_mpi_ranks() - 1;
   PlanOptions options_ = options_for({.dp = 4, .ep = 2}, 200);
   WindowSlice slice_;
@@ -236,4 +236,4 @@ TEST_F(PlanInputs, AnObserverThatThrowsIsIgnored) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -24,7 +24,7 @@
 #include "planner/polish.hpp"
 #include "support/plan_problem.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 constexpr int kLayers = 18;  // more than one group of SIMD lanes
@@ -32,23 +32,23 @@ constexpr int kExperts = 16;
 const Topology kTopology = {.dp = 8, .ep = 4};
 
 std::string hash(const CellLayout& layout) {
-  DigestBuilder digest;
+  base::DigestBuilder digest;
   digest.add(layout.num_rows);
   digest.add(layout.dp);
   for (const CellId cell : layout.cell_of_sample) {
     digest.add(cell.value());
   }
-  return to_hex(digest.finish());
+  return base::to_hex(digest.finish());
 }
 
 std::string hash(const Placement& placement) {
-  DigestBuilder digest;
+  base::DigestBuilder digest;
   for (const LayerPlacement& layer : placement.layers) {
     for (const SlotId slot : layer) {
       digest.add(slot.value());
     }
   }
-  return to_hex(digest.finish());
+  return base::to_hex(digest.finish());
 }
 
 class Stages : public ::testing::Test {
@@ -75,7 +75,7 @@ class Stages : public ::testing::Test {
     return pairs;
   }
 
-  Communicator world_{MPI_COMM_WORLD};
+  comm::Communicator world_{MPI_COMM_WORLD};
   testing::SearchInstance instance_;
   WindowSlice slice_;
   Placement identity_;
@@ -100,43 +100,44 @@ void PrintTo(const Workers& workers, std::ostream* out) { *out << name_of(worker
 class SharedStages : public Stages, public ::testing::WithParamInterface<Workers> {
  protected:
   const int threads_ = GetParam().threads;
-  const SimdLevel simd_ = std::min(GetParam().simd, best_simd_level());
+  const SimdLevel simd_ = std::min(GetParam().simd, base::best_simd_level());
 };
 
 TEST_F(Stages, Demand) {
-  const WindowDemand window = reduce_demand(slice_, world_);
-  DigestBuilder digest;
+  const domain::WindowDemand window = demand::reduce_demand(slice_, world_);
+  base::DigestBuilder digest;
   for (const std::int64_t pairs : window.demand.pairs) {
     digest.add(pairs);
   }
   digest.add(window.num_samples);
   digest.add(window.total_tokens);
   digest.add(window.unrouted_tokens);
-  for (const std::int64_t pairs : gather_routed_pairs(slice_, world_)) {
+  for (const std::int64_t pairs : demand::gather_routed_pairs(slice_, world_)) {
     digest.add(pairs);
   }
-  EXPECT_EQ(to_hex(digest.finish()), "f4a2fa08d9f7ceb1dcc169a374148d46");
+  EXPECT_EQ(base::to_hex(digest.finish()), "f4a2fa08d9f7ceb1dcc169a374148d46");
 }
 
 TEST_F(Stages, DemandOnEpRanks) {
-  const Communicator node = world_.split_by_node();
-  const ProjectedDemand projected = project_demand(slice_, identity_, node, world_);
+  const comm::Communicator node = world_.split_by_node();
+  const demand::ProjectedDemand projected = demand::project_demand(slice_, identity_, node, world_);
   ASSERT_FALSE(projected.is_wide());
-  DigestBuilder digest;
+  base::DigestBuilder digest;
   for (const std::uint16_t pairs : projected.view().narrow) {
     digest.add(pairs);
   }
-  EXPECT_EQ(to_hex(digest.finish()), "6e551f2998f6c2084822ab2f94f43fe1");
+  EXPECT_EQ(base::to_hex(digest.finish()), "6e551f2998f6c2084822ab2f94f43fe1");
 }
 
 TEST_F(Stages, Rows) {
-  const PackedRows rows =
-      pack_counted_rows(PaddedLengths{instance_.window.lengths}, instance_.rules, kTopology, 1, {});
+  const packing::PackedRows rows = packing::pack_counted_rows(
+      packing::PaddedLengths{instance_.window.lengths}, instance_.rules, kTopology, 1, {}
+  );
   EXPECT_EQ(hash(rows.layout), "d5672633f0ba4903b4d777c986fa187c");
 }
 
 struct Start {
-  StartKind kind;
+  packing::StartKind kind;
   const char* name;
   const char* digest;
 };
@@ -146,8 +147,8 @@ void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
 class StartStage : public Stages, public ::testing::WithParamInterface<Start> {};
 
 TEST_P(StartStage, StartLayout) {
-  StartProblem problem;
-  problem.padded_lengths = PaddedLengths{instance_.window.lengths};
+  packing::StartProblem problem;
+  problem.padded_lengths = packing::PaddedLengths{instance_.window.lengths};
   problem.capacity_tokens = instance_.rules.capacity_tokens;
   problem.topology = kTopology;
   problem.num_rows = instance_.layout.num_rows;
@@ -155,8 +156,9 @@ TEST_P(StartStage, StartLayout) {
   for (const std::int64_t length : instance_.window.lengths) {
     problem.attention_work.push_back(length * 1000 + length * length);
   }
-  const CellLayout layout =
-      make_start_layout(GetParam().kind, problem, Stream{1, Purpose::kStarts, 1});
+  const CellLayout layout = packing::make_start_layout(
+      GetParam().kind, problem, random::Stream{1, random::Purpose::kStarts, 1}
+  );
   EXPECT_EQ(hash(layout), GetParam().digest);
 }
 
@@ -164,24 +166,29 @@ INSTANTIATE_TEST_SUITE_P(
     Kinds,
     StartStage,
     ::testing::Values(
-        Start{StartKind::kPacked, "Packed", "d7b9a6c221b230376ba6e437ca365edd"},
-        Start{StartKind::kKarmarkarKarp, "KarmarkarKarp", "3cc01bb83156211150d710273aac7a79"},
-        Start{StartKind::kShuffledFit, "ShuffledFit", "918d5f9b334a3b8df45a7db1156a9b54"},
-        Start{StartKind::kRandomBestFit, "RandomBestFit", "9fe7a92b14d24d44ccc32d6bb407feb4"}
+        Start{packing::StartKind::kPacked, "Packed", "d7b9a6c221b230376ba6e437ca365edd"},
+        Start{
+            packing::StartKind::kKarmarkarKarp, "KarmarkarKarp",
+            "3cc01bb83156211150d710273aac7a79"},
+        Start{packing::StartKind::kShuffledFit, "ShuffledFit", "918d5f9b334a3b8df45a7db1156a9b54"},
+        Start{
+            packing::StartKind::kRandomBestFit, "RandomBestFit", "9fe7a92b14d24d44ccc32d6bb407feb4"}
     ),
     [](const auto& start) { return std::string(start.param.name); }
 );
 
 TEST_P(SharedStages, AggregatePlacement) {
   const std::vector<std::int64_t> pairs = demand();
-  const PlacementResult placed = place_experts(
+  const placement::PlacementResult placed = placement::place_experts(
       {pairs, kLayers, kExperts, kTopology.ep, &identity_}, {.num_threads = threads_}, 5, world_
   );
   EXPECT_EQ(hash(placed.placement), "5bc09c0cc1cc0390a8cef7168c598cf1");
 }
 
 TEST_P(SharedStages, PlacementForBlocks) {
-  const Acceptance acceptance(broadcast_value(Acceptance::make_table(), 0, world_));
+  const random::Acceptance acceptance(
+      comm::broadcast_value(random::Acceptance::make_table(), 0, world_)
+  );
   const Placement refined = refine_placement(
       slice_, instance_.layout, identity_, nullptr, kTopology,
       {.moves_per_layer = 2'000,
@@ -198,20 +205,20 @@ TEST_P(SharedStages, PlacementForBlocks) {
 // Two rounds: with resampling, and again from the best layout.
 void expect_annealed(
     const testing::SearchInstance& instance,
-    const PopulationOptions& options,
+    const annealing::PopulationOptions& options,
     const std::string& digest,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
-  Population population(
+  annealing::Population population(
       instance.problem, [&](ChainId) { return instance.layout; }, options, {}, comm
   );
   const std::int64_t scale = population.mean_change();
-  const Stopwatch clock;
+  const base::Stopwatch clock;
   population.anneal({scale / 2, scale / 500, 12, 24, 0.0}, clock, {});
   population.restart_from(population.best_layout());
   population.anneal({scale / 10, scale / 500, 6, 9, 0.0}, clock, {});
   const std::string got = hash(population.best_layout());
-  agree_same(got, "best layout", comm);
+  comm::agree_same(got, "best layout", comm);
   EXPECT_EQ(got, digest);
 }
 
@@ -247,4 +254,4 @@ INSTANTIATE_TEST_SUITE_P(
 );
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace routepack {
+namespace routepack::random {
 namespace {
 
 TEST(Stream, IsAPureFunctionOfItsKey) {
@@ -50,4 +50,4 @@ TEST(Stream, PermutationHoldsEveryElementOnce) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::random

@@ -14,7 +14,7 @@
 #include "shuffle/placements.hpp"
 #include "support/expect_error.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::expect_error;
@@ -65,7 +65,7 @@ class Misuse : public ::testing::Test {
     expect_works([](Call&) {});
   }
 
-  const Communicator comm_{MPI_COMM_WORLD};
+  const comm::Communicator comm_{MPI_COMM_WORLD};
   const int ep_ = comm_.num_mpi_ranks();
   const StateShape shape_{2, ep_ * 2, 8, 6, ep_, 1, 3};
   const Placement before_ = identity_placement(2, shape_.num_experts, ep_);
@@ -207,7 +207,7 @@ TEST_F(Misuse, CommunicatorsThatAreNone) {
   expect_error(ErrorCode::kInputDisagreement, "the kind of transport", [this] {
     (void)make_transport(is_last() ? TransportKind::kAuto : TransportKind::kMpi, MPI_COMM_WORLD);
   });
-  const Communicator part = comm_.split(comm_.mpi_rank() == 0 ? 0 : 1);
+  const comm::Communicator part = comm_.split(comm_.mpi_rank() == 0 ? 0 : 1);
   MPI_Comm bridge = MPI_COMM_NULL;
   MPI_Intercomm_create(part.get(), 0, MPI_COMM_WORLD, comm_.mpi_rank() == 0 ? 1 : 0, 7, &bridge);
   expect_error(ErrorCode::kUsage, "inter-communicator", [bridge] {
@@ -217,4 +217,4 @@ TEST_F(Misuse, CommunicatorsThatAreNone) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -11,10 +11,10 @@ namespace routepack::testing {
 // Every layer a random permutation, a function of the seed.
 inline Placement random_placement(int layers, int experts, int ep, std::uint64_t seed) {
   Placement placement = identity_placement(layers, experts, ep);
-  const Stream stream{seed, Purpose::kTests, 5};
+  const random::Stream stream{seed, random::Purpose::kTests, 5};
   for (const MoeLayer layer : ids<MoeLayer>(layers)) {
     const std::vector<std::int32_t> order =
-        random_permutation(stream, static_cast<std::uint32_t>(layer.value()), experts);
+        random::random_permutation(stream, static_cast<std::uint32_t>(layer.value()), experts);
     for (const ExpertId expert : ids<ExpertId>(experts)) {
       placement.layers[layer][expert] = SlotId{order[expert.offset()]};
     }

@@ -15,7 +15,7 @@
 #include "shuffle/transport/mpi_transport.hpp"
 #include "shuffle/transport/transport_cases.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using ::testing::AllOf;
@@ -60,14 +60,14 @@ class ShuffleFaultTest : public ::testing::TestWithParam<testing::TransportCase>
       result.report = error.report();
       EXPECT_EQ(error.code(), ErrorCode::kTransferFailed);
     }
-    result.struck = all_reduce_max(faulty.has_struck() ? 1 : 0, comm_) != 0;
+    result.struck = comm::all_reduce_max(faulty.has_struck() ? 1 : 0, comm_) != 0;
     return result;
   }
   void shuffle(const Placement& before, const Placement& after, const ClosedFormState& state) {
     (void)apply_placement(before, after, state.registry(), *transport_, ShuffleOptions{});
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
   std::unique_ptr<Transport> transport_ = GetParam().make();
   StateShape shape_{kLayers, num_ranks() * 3, 8, 6, num_ranks(), 1, 3};
   Placement before_ = identity_placement(kLayers, shape_.num_experts, num_ranks());
@@ -207,7 +207,7 @@ class ARankWithoutMemory : public ::testing::TestWithParam<ShuffleMode> {};
 
 // One rank has no memory for its buffers, at once or in the second layer of a per-layer shuffle.
 TEST_P(ARankWithoutMemory, StopsAllBeforeAByteOfTheTransactionMoves) {
-  const Communicator comm{MPI_COMM_WORLD};
+  const comm::Communicator comm{MPI_COMM_WORLD};
   const int ranks = comm.num_mpi_ranks();
   const StateShape shape{kLayers, ranks * 3, 8, 6, ranks, 1, 3};
   const Placement before = identity_placement(kLayers, shape.num_experts, ranks);
@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
 // state goes on from run to run. No hang, no wrong byte, and whatever was agreed is what lies
 // there.
 TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
-  const Communicator comm{MPI_COMM_WORLD};
+  const comm::Communicator comm{MPI_COMM_WORLD};
   const int ranks = comm.num_mpi_ranks();
   const std::unique_ptr<Transport> transport = testing::transport_cases().front().make();
   const int edp = ranks % 2 == 0 && ranks > 2 ? 2 : 1;
@@ -263,8 +263,8 @@ TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
   int num_struck = 0;
   int num_failed = 0;
   for (std::uint32_t run = 0; run < 200; ++run) {
-    const RandomBits draw = Stream{77, Purpose::kTests, 1}.at(run, 0);
-    const RandomBits more = Stream{77, Purpose::kTests, 2}.at(run, 0);
+    const random::RandomBits draw = random::Stream{77, random::Purpose::kTests, 1}.at(run, 0);
+    const random::RandomBits more = random::Stream{77, random::Purpose::kTests, 2}.at(run, 0);
     const Placement target = random_placement(kLayers, shape.num_experts, shape.ep, 1000 + run);
     Fault fault;
     const std::uint32_t kind = draw.below(0, 10);  // deadlines cost time: most faults are flips
@@ -287,9 +287,11 @@ TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
       failed = true;
     }
     SCOPED_TRACE("run " + std::to_string(run));
-    const bool struck = all_reduce_max(faulty.has_struck() ? 1 : 0, comm) != 0;
+    const bool struck = comm::all_reduce_max(faulty.has_struck() ? 1 : 0, comm) != 0;
     EXPECT_EQ(state.find_fault(table.placement), "");
-    EXPECT_EQ(all_reduce_max(failed ? 1 : 0, comm), all_reduce_min(failed ? 1 : 0, comm));
+    EXPECT_EQ(
+        comm::all_reduce_max(failed ? 1 : 0, comm), comm::all_reduce_min(failed ? 1 : 0, comm)
+    );
     if (fault.kind != FaultKind::kDelay) {  // a late rank may yet be in time
       EXPECT_TRUE(failed || !struck) << "a fault went unseen";
     }
@@ -307,4 +309,4 @@ TEST(RandomFaults, TwoHundredRunsWithoutAHangOrAWrongByte) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

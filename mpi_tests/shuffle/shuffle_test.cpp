@@ -11,7 +11,7 @@
 #include "shuffle/placements.hpp"
 #include "shuffle/transport/transport_cases.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,7 +41,7 @@ class ShuffleTest : public ::testing::TestWithParam<testing::TransportCase> {
     return options;
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
   std::unique_ptr<Transport> transport_ = GetParam().make();
 };
 
@@ -74,8 +74,8 @@ TEST_P(ShuffleTest, MovesEveryByteForRandomPlacements) {
         }
         EXPECT_EQ(report.committed_layers.size(), num_changed);
         EXPECT_LE(report.high_water_bytes, report.memory_bound_bytes);
-        const std::int64_t sent = all_reduce_sum(report.sent_bytes, comm_);
-        EXPECT_EQ(sent, all_reduce_sum(report.received_bytes, comm_));
+        const std::int64_t sent = comm::all_reduce_sum(report.sent_bytes, comm_);
+        EXPECT_EQ(sent, comm::all_reduce_sum(report.received_bytes, comm_));
         EXPECT_GE(sent, report.planned_bytes);  // padding
         EXPECT_EQ(
             report.planned_bytes + report.planned_here_bytes,
@@ -290,7 +290,7 @@ TEST_P(ShuffleTest, ARankWithoutMoeLayersTakesPart) {
         *transport_, chosen
     );
     EXPECT_EQ(state ? state->find_fault(back ? before : after) : "", "");
-    EXPECT_EQ(report.rounds, all_reduce_max(report.rounds, comm_));
+    EXPECT_EQ(report.rounds, comm::all_reduce_max(report.rounds, comm_));
     EXPECT_EQ(state ? 0 : report.sent_bytes + report.received_bytes, 0);
   }
 }
@@ -419,4 +419,4 @@ TEST(PublicApi, DeviceTensorsNeedATransportThatReachesThem) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -8,8 +8,9 @@
 namespace routepack::testing {
 
 // The part of the window that falls to this rank.
-inline WindowSlice slice_of(const WindowSlice& window, const Communicator& comm) {
-  const Share share = share_of(window.num_local(), comm.mpi_rank(), comm.num_mpi_ranks());
+inline WindowSlice slice_of(const WindowSlice& window, const comm::Communicator& comm) {
+  const comm::Share share =
+      comm::share_of(window.num_local(), comm.mpi_rank(), comm.num_mpi_ranks());
   const auto row =
       static_cast<std::ptrdiff_t>(window.shape.num_moe_layers() * window.shape.num_experts);
   WindowSlice slice;

@@ -20,17 +20,17 @@ struct PlantedWindow {
   std::optional<std::int64_t> fewest_cells;  // where known by construction
 };
 
-inline Stream planted_stream(std::uint64_t seed, std::uint32_t owner) {
-  return Stream{seed, Purpose::kTests, owner};
+inline random::Stream planted_stream(std::uint64_t seed, std::uint32_t owner) {
+  return random::Stream{seed, random::Purpose::kTests, owner};
 }
 
 // Steps of the stream.
 enum PlantedStep : std::uint32_t { kPlantedShuffle, kPlantedFirst, kPlantedSecond };
 
-inline void shuffle_in_place(std::vector<std::int64_t>& lengths, const Stream& stream) {
+inline void shuffle_in_place(std::vector<std::int64_t>& lengths, const random::Stream& stream) {
   std::vector<std::int64_t> shuffled;
   const auto size = static_cast<std::int32_t>(lengths.size());
-  for (const std::int32_t at : random_permutation(stream, kPlantedShuffle, size)) {
+  for (const std::int32_t at : random::random_permutation(stream, kPlantedShuffle, size)) {
     shuffled.push_back(lengths[static_cast<std::size_t>(at)]);
   }
   lengths = shuffled;
@@ -38,7 +38,11 @@ inline void shuffle_in_place(std::vector<std::int64_t>& lengths, const Stream& s
 
 // Uniform in [low, high].
 inline std::int64_t uniform_length(
-    const Stream& stream, std::uint32_t step, std::uint64_t n, std::int64_t low, std::int64_t high
+    const random::Stream& stream,
+    std::uint32_t step,
+    std::uint64_t n,
+    std::int64_t low,
+    std::int64_t high
 ) {
   const double unit = stream.at(step, n).unit(0);
   const auto offset = static_cast<std::int64_t>(unit * static_cast<double>(high - low + 1));
@@ -47,7 +51,7 @@ inline std::int64_t uniform_length(
 
 // Full cells, each cut at random into 1 … max_parts samples: the fewest cells are those.
 inline PlantedWindow cut_full_cells(
-    int num_cells, std::int64_t capacity, int max_parts, const Stream& stream
+    int num_cells, std::int64_t capacity, int max_parts, const random::Stream& stream
 ) {
   PlantedWindow window{"cut", {}, capacity, num_cells};
   std::uint64_t draw = 0;
@@ -68,7 +72,7 @@ inline PlantedWindow cut_full_cells(
 }
 
 // Triplets of 380-490, 250 to half the rest, rest, of 1000: three a cell, no other way.
-inline PlantedWindow triplets(int num_cells, const Stream& stream) {
+inline PlantedWindow triplets(int num_cells, const random::Stream& stream) {
   PlantedWindow window{"triplets", {}, 1000, num_cells};
   for (int cell = 0; cell < num_cells; ++cell) {
     const auto draw = static_cast<std::uint64_t>(cell);
@@ -86,7 +90,7 @@ inline PlantedWindow uniform_window(
     std::int64_t low,
     std::int64_t high,
     std::int64_t capacity,
-    const Stream& stream
+    const random::Stream& stream
 ) {
   PlantedWindow window{"uniform", {}, capacity, std::nullopt};
   for (int n = 0; n < num_samples; ++n) {
@@ -109,13 +113,13 @@ inline PlantedWindow lognormal_window(
     double sigma,
     std::int64_t capacity,
     LongTail tail,
-    const Stream& stream
+    const random::Stream& stream
 ) {
   PlantedWindow window{"lognormal", {}, capacity, std::nullopt};
   constexpr double kTwoPi = 6.283185307179586;
   for (std::uint64_t draw = 0; window.lengths.size() < static_cast<std::size_t>(num_samples);
        ++draw) {
-    const RandomBits block = stream.at(kPlantedFirst, draw);
+    const random::RandomBits block = stream.at(kPlantedFirst, draw);
     const double normal =
         std::sqrt(-2.0 * std::log(block.unit(0))) * std::cos(kTwoPi * block.unit(2));
     const double length = std::ceil(median * std::exp(sigma * normal));
@@ -137,7 +141,9 @@ inline PlantedWindow all_equal(int num_samples, std::int64_t length, std::int64_
 }
 
 // Every sample longer than half the capacity: one a cell.
-inline PlantedWindow one_per_cell(int num_samples, std::int64_t capacity, const Stream& stream) {
+inline PlantedWindow one_per_cell(
+    int num_samples, std::int64_t capacity, const random::Stream& stream
+) {
   PlantedWindow window = uniform_window(num_samples, capacity / 2 + 1, capacity, capacity, stream);
   window.name = "one per cell";
   window.fewest_cells = num_samples;

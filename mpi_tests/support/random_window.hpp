@@ -13,14 +13,14 @@ namespace routepack::testing {
 // Draws in sequence from a counter-based stream.
 class Draws {
  public:
-  explicit Draws(std::uint32_t key) : stream_(7, Purpose::kTests, key) {}
+  explicit Draws(std::uint32_t key) : stream_(7, random::Purpose::kTests, key) {}
   std::int64_t below(std::int64_t bound) {
     return stream_.at(0, next_++).below(0, static_cast<std::uint32_t>(bound));
   }
   bool one_in(std::int64_t n) { return below(n) == 0; }
 
  private:
-  Stream stream_;
+  random::Stream stream_;
   std::uint64_t next_ = 0;
 };
 

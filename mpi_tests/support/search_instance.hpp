@@ -22,16 +22,16 @@ struct InstanceShape {
   std::int64_t max_length = 60;
   std::vector<AttentionStage> stages = {{"full", 10.0, 5.0}};
   bool wide = false;
-  CellRules rules = {};  // the capacity follows from the lengths
+  domain::CellRules rules = {};  // the capacity follows from the lengths
 };
 
 struct SearchInstance {
   WindowSlice window;
-  OwnedProjectedDemand projected;
+  domain::OwnedProjectedDemand projected;
   CostModel cost;
-  CellRules rules;
+  domain::CellRules rules;
   CellLayout layout;  // feasible
-  SearchProblem problem;
+  objective::SearchProblem problem;
 };
 
 // Every sample prefers experts of its own: top_k of its length go to them, the rest anywhere.
@@ -67,12 +67,12 @@ inline SearchInstance make_instance(const InstanceShape& shape, std::uint32_t ke
   instance.window = make_window(shape, draws);
   const Placement placement =
       identity_placement(shape.num_layers, shape.num_experts, shape.topology.ep);
-  std::vector<std::uint32_t> wide = project_slice(instance.window, placement);
+  std::vector<std::uint32_t> wide = demand::project_slice(instance.window, placement);
   instance.projected = {
       shape.num_samples,
       shape.topology.ep,
       shape.num_layers,
-      padded_layer_count(shape.num_layers),
+      domain::padded_layer_count(shape.num_layers),
       {},
       {}};
   if (shape.wide) {
@@ -103,7 +103,7 @@ inline SearchInstance make_instance(const InstanceShape& shape, std::uint32_t ke
         CellId{static_cast<std::int32_t>(emptiest - tokens.begin())};
   }
   instance.cost = {
-      round_up(
+      base::round_up(
           *std::max_element(tokens.begin(), tokens.end()) * 11 / 10 + 1, shape.rules.pad_multiple
       ),
       shape.stages, 1.0};
@@ -114,7 +114,7 @@ inline SearchInstance make_instance(const InstanceShape& shape, std::uint32_t ke
 
 // Filled in here, since the problem points into the instance.
 inline void connect(SearchInstance& instance, const Topology& topology) {
-  instance.problem = make_search_problem(
+  instance.problem = objective::make_search_problem(
       IndexVector<SampleId, std::int64_t>{instance.window.lengths}, instance.projected.view(),
       topology, instance.cost, instance.rules, instance.layout.num_rows
   );

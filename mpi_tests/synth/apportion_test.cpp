@@ -6,7 +6,7 @@
 
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 using ::testing::ElementsAre;
@@ -29,7 +29,7 @@ TEST(Apportion, GivesNothingToAZeroWeightAndFillsToTheCap) {
 }
 
 TEST(Apportion, AlwaysAddsUpAndNeverPassesTheCap) {
-  const Stream stream{5, Purpose::kTests, 0};
+  const random::Stream stream{5, random::Purpose::kTests, 0};
   for (std::uint32_t trial = 0; trial < 500; ++trial) {
     const std::size_t size = 1 + stream.at(trial, 0).below(0, 60);
     const std::int64_t cap = 1 + stream.at(trial, 0).below(1, 1U << 20U);
@@ -65,4 +65,4 @@ TEST(RoundSystematically, KeepsTheSumAndTheMean) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::synth

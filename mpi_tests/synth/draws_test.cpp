@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 TEST(PortableMath, AgreesWithTheLibraryToRounding) {
@@ -24,13 +24,13 @@ TEST(PortableMath, HasTheSameBitsEverywhere) {
   EXPECT_EQ(portable_exp(1.0), 0x1.5bf0a8b14576ap+1);
   EXPECT_EQ(portable_exp(-3.3), 0x1.2e259bb85be84p-5);
   EXPECT_EQ(portable_log(10.0), 0x1.26bb1bbb55516p+1);
-  const Stream stream{3, Purpose::kTests, 0};
+  const random::Stream stream{3, random::Purpose::kTests, 0};
   EXPECT_EQ(draw_normal(stream, 0, 0), -0x1.7c1918e3de082p-1);
   EXPECT_EQ(draw_normal(stream, 0, 7), 0x1.bce215ba4cd63p-3);
 }
 
 TEST(PortableMath, NormalDeviatesHaveTheirMoments) {
-  const Stream stream{11, Purpose::kTests, 0};
+  const random::Stream stream{11, random::Purpose::kTests, 0};
   constexpr int kDraws = 200'000;
   double sum = 0.0;
   double squares = 0.0;
@@ -51,4 +51,4 @@ TEST(PortableMath, NormalDeviatesHaveTheirMoments) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -11,7 +11,7 @@
 #include "routepack/error.hpp"
 #include "synth/samples.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 // 16 experts, 3 per token, 5 MoE layers after a dense one.
@@ -374,4 +374,4 @@ TEST(SynthOptions, RefuseWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -12,31 +12,31 @@
 #include "io/window_reader.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr const char* kDemandDigest = "525254d115dfb162e25d1b820d89b115";
 
-Digest digest_of_file(const fs::path& path) {
+base::Digest digest_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path;
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  return digest_of(std::as_bytes(std::span(bytes)));
+  return base::digest_of(std::as_bytes(std::span(bytes)));
 }
 
 class SynthRun : public ::testing::Test {
  protected:
   // One folder for all ranks, named by rank 0.
   void SetUp() override {
-    const std::int64_t owner = broadcast_value(static_cast<std::int64_t>(getpid()), 0, comm_);
+    const std::int64_t owner = comm::broadcast_value(static_cast<std::int64_t>(getpid()), 0, comm_);
     folder_ = fs::temp_directory_path() / fmt::format("routepack-synth-{}", owner);
     if (comm_.is_root()) {
       fs::create_directory(folder_);
     }
-    barrier(comm_);
-    request_.window.model = find_preset("ling-3.0-tiny");
+    comm::barrier(comm_);
+    request_.window.model = domain::find_preset("ling-3.0-tiny");
     request_.window.num_prompts = 3;
     request_.window.rollouts = 5;
     request_.window.length_median = 60.0;
@@ -45,11 +45,11 @@ class SynthRun : public ::testing::Test {
     request_.out = (folder_ / "window").string();
   }
   void TearDown() override {
-    barrier(comm_);
+    comm::barrier(comm_);
     if (comm_.is_root()) {
       fs::remove_all(folder_);
     }
-    barrier(comm_);
+    comm::barrier(comm_);
   }
 
   std::string code_of_run() {
@@ -67,14 +67,14 @@ class SynthRun : public ::testing::Test {
   }
   // Rank 0 changes the file system while the others wait.
   void on_root(const std::function<void()>& change) {
-    barrier(comm_);
+    comm::barrier(comm_);
     if (comm_.is_root()) {
       change();
     }
-    barrier(comm_);
+    comm::barrier(comm_);
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
   fs::path folder_;
   SynthRequest request_;
 };
@@ -85,15 +85,16 @@ TEST_F(SynthRun, CountsAreTheSameBytesAtAnyRankCount) {
   EXPECT_EQ(summary.samples, 15);
   EXPECT_EQ(summary.bytes, 15 * 23 * 128 * 2);
   EXPECT_EQ(entries(), 1U);  // no temporary folder is left
-  const WindowHeader window = open_window(request_.out);
-  EXPECT_EQ(window.form, DemandForm::kCounts);
+  const io::WindowHeader window = io::open_window(request_.out);
+  EXPECT_EQ(window.form, io::DemandForm::kCounts);
   EXPECT_EQ(window.lengths.size(), 15U);
   EXPECT_EQ(window.groups[14], 2);
   EXPECT_EQ(window.shape.name, "ling-3.0-tiny");
   EXPECT_EQ(
-      to_hex(digest_of_file(folder_ / "window/lengths.npy")), "bd7e15c869e8f650a62ed9cdd82b60a1"
+      base::to_hex(digest_of_file(folder_ / "window/lengths.npy")),
+      "bd7e15c869e8f650a62ed9cdd82b60a1"
   );
-  EXPECT_EQ(to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
+  EXPECT_EQ(base::to_hex(digest_of_file(folder_ / "window/demand.npy")), kDemandDigest);
 }
 
 TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
@@ -101,13 +102,13 @@ TEST_F(SynthRun, RoutesAreTheSameBytesAtAnyRankCount) {
   request_.window.all_layers = true;
   const SynthSummary summary = run_synth(request_, {}, comm_);
   EXPECT_EQ(summary.bytes, (summary.tokens - summary.samples) * 24 * 8);
-  const WindowHeader window = open_window(request_.out);
-  const RouteFile routes(window);
+  const io::WindowHeader window = io::open_window(request_.out);
+  const io::RouteFile routes(window);
   EXPECT_EQ(routes.view().axis_size, 24);
-  EXPECT_EQ(routes.view().ids->dtype(), NpyDtype::kUint8);
+  EXPECT_EQ(routes.view().ids->dtype(), io::NpyDtype::kUint8);
   EXPECT_EQ(routes.view().num_routes(4), window.lengths[4] - 1);
   EXPECT_EQ(
-      to_hex(digest_of_file(folder_ / "window/routed_experts.npy")),
+      base::to_hex(digest_of_file(folder_ / "window/routed_experts.npy")),
       "c8cddf5916e8e591699e51dac57fb370"
   );
 }
@@ -118,13 +119,13 @@ TEST_F(SynthRun, WidensTheDtypeWhereItMust) {
   request_.window.length_max = 70'000;
   request_.window.capped_share = 1.0;
   EXPECT_EQ(run_synth(request_, {}, comm_).bytes, 2 * 23 * 128 * 4);
-  request_.window.model = find_preset("ling-3.0-flash");
+  request_.window.model = domain::find_preset("ling-3.0-flash");
   request_.window.form = WindowForm::kRoutes;
   request_.window.length_max = 100;
   const SynthSummary summary = run_synth(request_, {}, comm_);
   EXPECT_EQ(summary.bytes, 2 * 99 * 40 * 8 * 2);
-  const WindowHeader window = open_window(request_.out);
-  EXPECT_EQ(RouteFile(window).view().ids->dtype(), NpyDtype::kUint16);
+  const io::WindowHeader window = io::open_window(request_.out);
+  EXPECT_EQ(io::RouteFile(window).view().ids->dtype(), io::NpyDtype::kUint16);
 }
 
 TEST_F(SynthRun, ReplacesWindowsButNoOtherFolder) {
@@ -164,11 +165,13 @@ TEST_F(SynthRun, ReportsProgressUpToTheEnd) {
       request_, [&seen](double part) { seen.push_back(part); }, comm_
   ));
   const std::size_t mine =
-      comm_.is_root() ? static_cast<std::size_t>(share_of(15, 0, comm_.num_mpi_ranks()).size()) : 0;
+      comm_.is_root()
+          ? static_cast<std::size_t>(comm::share_of(15, 0, comm_.num_mpi_ranks()).size())
+          : 0;
   EXPECT_EQ(seen.size(), mine);
   EXPECT_TRUE(std::ranges::is_sorted(seen));
   EXPECT_EQ(seen.empty() ? 1.0 : seen.back(), 1.0);
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -2,7 +2,9 @@
 
 namespace routepack::training {
 
-Dispatch::Dispatch(std::vector<Assignment> mine, const Shape& shape, const Communicator& ep_group)
+Dispatch::Dispatch(
+    std::vector<Assignment> mine, const Shape& shape, const comm::Communicator& ep_group
+)
     : ep_group_(&ep_group), mine_(std::move(mine)), sent_(static_cast<std::size_t>(shape.ep), 0) {
   std::sort(mine_.begin(), mine_.end());
   std::vector<SlotId> slots;

@@ -26,7 +26,7 @@ struct Assignment {
 class Dispatch {
  public:
   // Collective.
-  Dispatch(std::vector<Assignment> mine, const Shape& shape, const Communicator& ep_group);
+  Dispatch(std::vector<Assignment> mine, const Shape& shape, const comm::Communicator& ep_group);
 
   // By slot, then token.
   [[nodiscard]] const std::vector<Assignment>& assignments() const { return mine_; }
@@ -62,7 +62,7 @@ class Dispatch {
     return all;
   }
 
-  const Communicator* ep_group_;
+  const comm::Communicator* ep_group_;
   std::vector<Assignment> mine_;
   std::vector<SlotId> arriving_slots_;
   std::vector<std::size_t> sent_;     // tokens to every EP rank

@@ -14,7 +14,9 @@ namespace routepack::training {
 // a vector a source rank.
 template <class T>
 [[nodiscard]] std::vector<std::vector<T>> exchange_parts(
-    const std::vector<T>& values, const std::vector<std::size_t>& sizes, const Communicator& group
+    const std::vector<T>& values,
+    const std::vector<std::size_t>& sizes,
+    const comm::Communicator& group
 ) {
   const auto num_ranks = static_cast<std::size_t>(group.num_mpi_ranks());
   std::vector<int> send_bytes(num_ranks);

@@ -180,8 +180,9 @@ ExpertRegistry ExpertState<Precision>::make_registry(const RegistryFault& fault)
 }
 
 template <class Precision>
-LogicalState ExpertState<Precision>::gather(const Placement& placement, const Communicator& comm)
-    const {
+LogicalState ExpertState<Precision>::gather(
+    const Placement& placement, const comm::Communicator& comm
+) const {
   std::map<std::string, std::vector<LogicalValue>> mine;
   for (const Parameter parameter : kParameters) {  // every rank names every kind
     for (int shard = 0; shard < shape_.edp; ++shard) {

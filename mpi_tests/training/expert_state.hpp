@@ -60,7 +60,8 @@ class ExpertState {
   [[nodiscard]] ExpertRegistry make_registry(const RegistryFault& fault);
 
   // Collective.
-  [[nodiscard]] LogicalState gather(const Placement& placement, const Communicator& comm) const;
+  [[nodiscard]] LogicalState gather(const Placement& placement, const comm::Communicator& comm)
+      const;
 
  private:
   [[nodiscard]] SlotId slot_of(int local_slot) const {

@@ -27,8 +27,8 @@ class BackwardTest : public ::testing::Test {
     EXPECT_NEAR(found, expected, 1e-9 + 1e-6 * std::abs(expected));
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
-  Stream stream_{3, Purpose::kTests, 1};
+  comm::Communicator comm_{MPI_COMM_WORLD};
+  random::Stream stream_{3, random::Purpose::kTests, 1};
 };
 
 TEST_F(BackwardTest, AgreesWithFiniteDifferences) {
@@ -45,7 +45,7 @@ TEST_F(BackwardTest, AgreesWithFiniteDifferences) {
     const LogicalState state = trainer.gather_state();
     double largest = 0.0;
     for (std::uint64_t draw = 0; draw < 40; ++draw) {
-      const RandomBits block = stream_.at(0, draw);
+      const random::RandomBits block = stream_.at(0, draw);
       const MoeLayer layer{static_cast<int>(block.below(0, 2))};
       const ExpertId expert{static_cast<int>(block.below(1, 12))};
       const int tensor = layer.value() * shape.num_experts + expert.value();

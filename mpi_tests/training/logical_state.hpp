@@ -25,10 +25,10 @@ struct LogicalValue {
 // Collective. The values of one kind from all ranks, each position from one of them; positions
 // that nobody holds are NaN.
 [[nodiscard]] inline std::vector<double> gather_kind(
-    const std::vector<LogicalValue>& mine, std::size_t size, const Communicator& comm
+    const std::vector<LogicalValue>& mine, std::size_t size, const comm::Communicator& comm
 ) {
   std::vector<double> values(size, std::numeric_limits<double>::quiet_NaN());
-  for (const LogicalValue& held : all_gather(mine, comm)) {
+  for (const LogicalValue& held : comm::all_gather(mine, comm)) {
     values[static_cast<std::size_t>(held.position)] = held.value;
   }
   return values;

@@ -36,7 +36,7 @@ MoeLayerPass<Precision>::MoeLayerPass(
     const LayerPlacement& placement,
     const ExpertState<Precision>& experts,
     std::span<const Real> router,
-    const Communicator& ep_group
+    const comm::Communicator& ep_group
 )
     : shape_(shape),
       hidden_(static_cast<std::size_t>(shape.hidden)),

@@ -25,7 +25,7 @@ class MoeLayerPass {
       const LayerPlacement& placement,
       const ExpertState<Precision>& experts,
       std::span<const Real> router,
-      const Communicator& ep_group
+      const comm::Communicator& ep_group
   );
 
   // `x` and the result: [tokens, hidden].

@@ -22,7 +22,7 @@ class OmissionTest : public ::testing::Test {
  protected:
   static Script script_with(const RegistryFault& fault) { return {{{6, 21}}, {}, fault}; }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(OmissionTest, AKindThatIsKnownToExistIsRefused) {

@@ -48,7 +48,7 @@ template <class Real>
 [[nodiscard]] std::vector<Real> reduce_scatter(
     const std::vector<Real>& values,
     const std::vector<std::size_t>& sizes,
-    const Communicator& group
+    const comm::Communicator& group
 ) {
   const std::vector<std::vector<Real>> parts = exchange_parts(values, sizes, group);
   std::vector<Real> sum = parts.front();

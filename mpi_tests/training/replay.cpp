@@ -23,7 +23,7 @@ enum Owner : std::uint32_t {
 
 Replay::Replay(const Shape& shape, int num_samples, std::uint64_t seed)
     : shape_(shape), seed_(seed) {
-  const Stream stream{seed, Purpose::kTests, kOfReplay};
+  const random::Stream stream{seed, random::Purpose::kTests, kOfReplay};
   for (int sample = 0; sample < num_samples; ++sample) {
     lengths_.push_back(
         1 +
@@ -44,7 +44,7 @@ int Replay::num_tokens() const {
 }
 
 double Replay::draw(std::uint32_t owner, std::uint32_t step, int at) const {
-  const Stream stream{seed_, Purpose::kTests, owner};
+  const random::Stream stream{seed_, random::Purpose::kTests, owner};
   return 2.0 * stream.at(step, static_cast<std::uint64_t>(at)).unit(0) - 1.0;
 }
 
@@ -73,11 +73,12 @@ std::vector<double> Replay::target(SampleId sample, int token) const {
 }
 
 std::vector<ExpertId> Replay::route(int step, SampleId sample, int token, MoeLayer layer) const {
-  const Stream stream{
-      seed_, Purpose::kTests, kOfRoute + static_cast<std::uint32_t>(sample.value())};
+  const random::Stream stream{
+      seed_, random::Purpose::kTests, kOfRoute + static_cast<std::uint32_t>(sample.value())};
   const int draw_number = (step * shape_.num_layers + layer.value()) * kLongestSample + token;
-  const std::vector<std::int32_t> order =
-      random_permutation(stream, static_cast<std::uint32_t>(draw_number), shape_.num_experts);
+  const std::vector<std::int32_t> order = random::random_permutation(
+      stream, static_cast<std::uint32_t>(draw_number), shape_.num_experts
+  );
   std::vector<ExpertId> experts;
   for (int choice = 0; choice < shape_.top_k; ++choice) {
     experts.emplace_back(order[static_cast<std::size_t>(choice)]);
@@ -100,8 +101,8 @@ double Replay::router_value(MoeLayer layer, ExpertId expert, int at) const {
 CellLayout deal_samples(const Shape& shape, int num_samples, int num_rows, std::uint64_t seed) {
   CellLayout layout{
       num_rows, shape.dp(), IndexVector<SampleId, CellId>{static_cast<std::size_t>(num_samples)}};
-  const Stream stream{seed, Purpose::kTests, kOfLayout};
-  const std::vector<std::int32_t> order = random_permutation(stream, 0, num_samples);
+  const random::Stream stream{seed, random::Purpose::kTests, kOfLayout};
+  const std::vector<std::int32_t> order = random::random_permutation(stream, 0, num_samples);
   for (std::size_t n = 0; n < order.size(); ++n) {
     layout.cell_of_sample[SampleId{order[n]}] =
         CellId{static_cast<std::int32_t>(n) % layout.num_cells()};

@@ -36,7 +36,7 @@ class RoundingTest : public ::testing::Test {
     }
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(RoundingTest, MovedExpertsWithTopEight) {
@@ -58,7 +58,7 @@ TEST_F(RoundingTest, ExpertsAndSamplesInMidRun) {
 
 // One rank alone is the reference: it sends nothing.
 TEST_F(RoundingTest, EveryShapeLearnsWhatOneRankLearns) {
-  const Communicator self{MPI_COMM_SELF};
+  const comm::Communicator self{MPI_COMM_SELF};
   const Trained alone = train<DoublePrecision>(Shape{}, {}, self);
   for (const Shape& shape : shapes_of(comm_.num_mpi_ranks(), 2)) {
     SCOPED_TRACE(text_of(shape));

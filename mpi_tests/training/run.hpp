@@ -46,7 +46,9 @@ struct Trained {
 
 // Collective. Moves alternate between the modes of a shuffle.
 template <class Precision>
-[[nodiscard]] Trained train(const Shape& shape, const Script& script, const Communicator& comm) {
+[[nodiscard]] Trained train(
+    const Shape& shape, const Script& script, const comm::Communicator& comm
+) {
   const Replay replay{shape, kNumSamples, kReplaySeed};
   Trainer<Precision> trainer{
       shape, replay, identity_placement(shape.num_layers, shape.num_experts, shape.ep), comm};

@@ -6,7 +6,10 @@ namespace routepack::training {
 
 template <class Precision>
 Trainer<Precision>::Trainer(
-    const Shape& shape, const Replay& replay, const Placement& placement, const Communicator& comm
+    const Shape& shape,
+    const Replay& replay,
+    const Placement& placement,
+    const comm::Communicator& comm
 )
     : shape_(shape),
       replay_(replay),
@@ -112,13 +115,13 @@ double Trainer<Precision>::compute_gradients(const CellLayout& layout) {
   }
   experts_.optimizer().gradient = reduce_scatter(expert_gradient_, parts, edp_group_);
   std::vector<Real> sum(router_.gradient.size(), Real{0});
-  const std::vector<Real> all = all_gather(router_.gradient, comm_);
+  const std::vector<Real> all = comm::all_gather(router_.gradient, comm_);
   for (std::size_t at = 0; at < all.size(); ++at) {  // in rank order
     sum[at % sum.size()] += all[at];
   }
   router_.gradient = std::move(sum);
   double total = 0.0;
-  for (const double part : all_gather_value(loss, comm_)) {
+  for (const double part : comm::all_gather_value(loss, comm_)) {
     total += part;
   }
   return total;
@@ -137,7 +140,7 @@ void Trainer<Precision>::update() {
   for (const Real value : state.master) {
     updated.push_back(static_cast<typename Precision::Weight>(value));
   }
-  const auto gathered = all_gather(updated, edp_group_);
+  const auto gathered = comm::all_gather(updated, edp_group_);
   std::copy(gathered.begin(), gathered.end(), experts_.weights().begin());
   for (const MoeLayer layer : ids<MoeLayer>(shape_.num_layers)) {
     experts_.rebuild_transposed(layer);

@@ -18,7 +18,10 @@ class Trainer {
 
   // Collective, as is all below. comm: ep * edp ranks. `replay` must outlive the trainer.
   Trainer(
-      const Shape& shape, const Replay& replay, const Placement& placement, const Communicator& comm
+      const Shape& shape,
+      const Replay& replay,
+      const Placement& placement,
+      const comm::Communicator& comm
   );
 
   // One optimizer step over all samples; returns the mean squared error before the update.
@@ -56,9 +59,9 @@ class Trainer {
 
   Shape shape_;
   const Replay& replay_;
-  const Communicator& comm_;
-  Communicator ep_group_;   // of this rank's EDP shard
-  Communicator edp_group_;  // of this rank's EP rank
+  const comm::Communicator& comm_;
+  comm::Communicator ep_group_;   // of this rank's EDP shard
+  comm::Communicator edp_group_;  // of this rank's EP rank
   TransportHandle transport_;
   PlacementTable table_;
   ExpertState<Precision> experts_;

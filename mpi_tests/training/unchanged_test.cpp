@@ -27,7 +27,7 @@ class UnchangedTest : public ::testing::Test {
     }
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(UnchangedTest, BitIdenticalWithBfloat16Weights) { expect_bit_identical<MixedPrecision>(); }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace routepack {
+namespace routepack::annealing {
 
-MoveProposer::MoveProposer(const SearchProblem& problem, const Tuning::Moves& tuning)
+MoveProposer::MoveProposer(
+    const objective::SearchProblem& problem, const domain::Tuning::Moves& tuning
+)
     : problem_(&problem), tuning_(tuning), length_rank_{problem.lengths.size(), 0} {
   for (const SampleId sample : ids<SampleId>(problem.num_samples())) {
     by_length_.push_back(sample);
@@ -18,8 +20,9 @@ MoveProposer::MoveProposer(const SearchProblem& problem, const Tuning::Moves& tu
   }
 }
 
-std::optional<Move> MoveProposer::propose(const RandomBits& random, const SearchState& state)
-    const {
+std::optional<objective::Move> MoveProposer::propose(
+    const random::RandomBits& random, const objective::SearchState& state
+) const {
   const auto num_samples = static_cast<std::uint32_t>(problem_->num_samples());
   const SampleId sample{static_cast<std::int32_t>(random.below(1, num_samples))};
   std::uint32_t kind = random.word(0) & 0xffU;
@@ -45,7 +48,7 @@ std::optional<Move> MoveProposer::propose(const RandomBits& random, const Search
     if (from == to) {
       return std::nullopt;
     }
-    return Move{from, to, 1, 0, {sample}, {}};
+    return objective::Move{from, to, 1, 0, {sample}, {}};
   }
   kind -= tuning_.relocate;
   return kind < tuning_.one_for_two ? one_for_two(sample, random, state)
@@ -53,7 +56,7 @@ std::optional<Move> MoveProposer::propose(const RandomBits& random, const Search
 }
 
 // Where DP slots hold equal numbers, only cells of one slot may change theirs.
-CellId MoveProposer::any_cell(CellId from, const RandomBits& random) const {
+CellId MoveProposer::any_cell(CellId from, const random::RandomBits& random) const {
   if (problem_->rules.equal_slots) {
     const auto row =
         static_cast<std::int32_t>(random.below(2, static_cast<std::uint32_t>(problem_->num_rows)));
@@ -80,18 +83,20 @@ SampleId MoveProposer::neighbour(SampleId sample, std::uint32_t random, int reac
   return by_length_[static_cast<std::size_t>(other)];
 }
 
-std::optional<Move> MoveProposer::swap(SampleId a, SampleId b, const SearchState& state) const {
+std::optional<objective::Move> MoveProposer::swap(
+    SampleId a, SampleId b, const objective::SearchState& state
+) const {
   const CellId cell_a = state.layout().cell_of_sample[a];
   const CellId cell_b = state.layout().cell_of_sample[b];
   if (cell_a == cell_b) {
     return std::nullopt;
   }
-  return Move{cell_a, cell_b, 1, 1, {a}, {b}};
+  return objective::Move{cell_a, cell_b, 1, 1, {a}, {b}};
 }
 
 // With a sample of another cell of the block: evens its attention and leaves its experts alone.
-std::optional<Move> MoveProposer::swap_within_block(
-    SampleId sample, const RandomBits& random, const SearchState& state
+std::optional<objective::Move> MoveProposer::swap_within_block(
+    SampleId sample, const random::RandomBits& random, const objective::SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
   const int cells = problem_->cells_per_block;
@@ -104,8 +109,8 @@ std::optional<Move> MoveProposer::swap_within_block(
 }
 
 // One sample for two of another cell whose lengths add up to about its own.
-std::optional<Move> MoveProposer::one_for_two(
-    SampleId sample, const RandomBits& random, const SearchState& state
+std::optional<objective::Move> MoveProposer::one_for_two(
+    SampleId sample, const random::RandomBits& random, const objective::SearchState& state
 ) const {
   const CellId from = state.layout().cell_of_sample[sample];
   const CellId to = any_cell(from, random);
@@ -125,12 +130,12 @@ std::optional<Move> MoveProposer::one_for_two(
       second = other;
     }
   }
-  return Move{from, to, 1, 2, {sample}, {first, second}};
+  return objective::Move{from, to, 1, 2, {sample}, {first, second}};
 }
 
 // All samples of two cells, where they are few enough for one move.
-std::optional<Move> MoveProposer::swap_cells(
-    SampleId sample, const RandomBits& random, const SearchState& state
+std::optional<objective::Move> MoveProposer::swap_cells(
+    SampleId sample, const random::RandomBits& random, const objective::SearchState& state
 ) const {
   const CellId a = state.layout().cell_of_sample[sample];
   const CellId b{
@@ -138,11 +143,11 @@ std::optional<Move> MoveProposer::swap_cells(
       )};
   const std::span<const SampleId> in_a = state.samples_of(a);
   const std::span<const SampleId> in_b = state.samples_of(b);
-  if (problem_->block_of(a) == problem_->block_of(b) || in_a.size() > Move::kMaxSamples ||
-      in_b.size() > Move::kMaxSamples) {
+  if (problem_->block_of(a) == problem_->block_of(b) ||
+      in_a.size() > objective::Move::kMaxSamples || in_b.size() > objective::Move::kMaxSamples) {
     return std::nullopt;
   }
-  Move move{a, b, static_cast<int>(in_a.size()), static_cast<int>(in_b.size()), {}, {}};
+  objective::Move move{a, b, static_cast<int>(in_a.size()), static_cast<int>(in_b.size()), {}, {}};
   std::copy(in_a.begin(), in_a.end(), move.from_a);
   std::copy(in_b.begin(), in_b.end(), move.from_b);
   return move;
@@ -151,18 +156,19 @@ std::optional<Move> MoveProposer::swap_cells(
 Chain::Chain(
     ChainId id,
     std::uint64_t seed,
-    const SearchProblem& problem,
+    const objective::SearchProblem& problem,
     const CellLayout& start,
     SimdLevel simd
 )
     : id_(id), seed_(seed), state_(problem, start, simd) {}
 
 StageResult Chain::run_stage(
-    const Stage& stage, const MoveProposer& proposer, const Acceptance& acceptance
+    const Stage& stage, const MoveProposer& proposer, const random::Acceptance& acceptance
 ) {
-  const Stream random{seed_, Purpose::kMoves, static_cast<std::uint32_t>(id_.value())};
+  const random::Stream random{
+      seed_, random::Purpose::kMoves, static_cast<std::uint32_t>(id_.value())};
   StageResult result;
-  SearchScore best = stage.archived;
+  objective::SearchScore best = stage.archived;
   bool best_is_current = false;  // the layout is copied only when the chain leaves it
   const auto keep_best = [&] {
     if (best_is_current) {
@@ -171,14 +177,15 @@ StageResult Chain::run_stage(
     }
   };
   for (std::int64_t move_number = 0; move_number < stage.num_moves; ++move_number) {
-    const RandomBits block = random.at(stage.number, static_cast<std::uint64_t>(move_number));
-    const std::optional<Move> move = proposer.propose(block, state_);
+    const random::RandomBits block =
+        random.at(stage.number, static_cast<std::uint64_t>(move_number));
+    const std::optional<objective::Move> move = proposer.propose(block, state_);
     if (!move) {
       continue;
     }
     const std::int64_t limit =
         acceptance.energy_limit(state_.energy(), stage.temperature, block.word(3));
-    const Outcome outcome = state_.evaluate(*move, limit);
+    const objective::Outcome outcome = state_.evaluate(*move, limit);
     if (outcome.rejected) {
       continue;
     }
@@ -198,16 +205,17 @@ StageResult Chain::run_stage(
 }
 
 std::int64_t Chain::mean_change(std::int64_t num_moves, const MoveProposer& proposer) {
-  const Stream random{seed_, Purpose::kPerturbation, static_cast<std::uint32_t>(id_.value())};
+  const random::Stream random{
+      seed_, random::Purpose::kPerturbation, static_cast<std::uint32_t>(id_.value())};
   __int128 total = 0;
   std::int64_t feasible = 0;
   for (std::int64_t number = 0; number < num_moves; ++number) {
-    const std::optional<Move> move =
+    const std::optional<objective::Move> move =
         proposer.propose(random.at(0, static_cast<std::uint64_t>(number)), state_);
     if (!move) {
       continue;
     }
-    const Outcome outcome = state_.evaluate(*move, INT64_MAX);
+    const objective::Outcome outcome = state_.evaluate(*move, INT64_MAX);
     if (!outcome.rejected) {
       total += std::abs(outcome.energy - state_.energy());
       ++feasible;
@@ -216,4 +224,4 @@ std::int64_t Chain::mean_change(std::int64_t num_moves, const MoveProposer& prop
   return feasible == 0 ? 0 : static_cast<std::int64_t>(total / feasible);
 }
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -9,50 +9,53 @@
 #include "objective/search_state.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 
 // Proposes moves from one 128-bit random block each. Partners are mostly neighbours in length
 // order: in nearly full cells about nine of ten random swaps break the capacity.
 class MoveProposer {
  public:
-  MoveProposer(const SearchProblem& problem, const Tuning::Moves& tuning);
+  MoveProposer(const objective::SearchProblem& problem, const domain::Tuning::Moves& tuning);
 
   // Empty where the drawn samples share a cell. The move may still break the capacity.
-  [[nodiscard]] std::optional<Move> propose(const RandomBits& random, const SearchState& state)
-      const;
+  [[nodiscard]] std::optional<objective::Move> propose(
+      const random::RandomBits& random, const objective::SearchState& state
+  ) const;
 
  private:
   [[nodiscard]] SampleId neighbour(SampleId sample, std::uint32_t random, int reach) const;
   // A cell at random that may take samples of `from` without others in return.
-  [[nodiscard]] CellId any_cell(CellId from, const RandomBits& random) const;
-  [[nodiscard]] std::optional<Move> swap(SampleId a, SampleId b, const SearchState& state) const;
-  [[nodiscard]] std::optional<Move> swap_within_block(
-      SampleId sample, const RandomBits& random, const SearchState& state
+  [[nodiscard]] CellId any_cell(CellId from, const random::RandomBits& random) const;
+  [[nodiscard]] std::optional<objective::Move> swap(
+      SampleId a, SampleId b, const objective::SearchState& state
   ) const;
-  [[nodiscard]] std::optional<Move> one_for_two(
-      SampleId sample, const RandomBits& random, const SearchState& state
+  [[nodiscard]] std::optional<objective::Move> swap_within_block(
+      SampleId sample, const random::RandomBits& random, const objective::SearchState& state
   ) const;
-  [[nodiscard]] std::optional<Move> swap_cells(
-      SampleId sample, const RandomBits& random, const SearchState& state
+  [[nodiscard]] std::optional<objective::Move> one_for_two(
+      SampleId sample, const random::RandomBits& random, const objective::SearchState& state
+  ) const;
+  [[nodiscard]] std::optional<objective::Move> swap_cells(
+      SampleId sample, const random::RandomBits& random, const objective::SearchState& state
   ) const;
 
-  const SearchProblem* problem_;
-  Tuning::Moves tuning_;
+  const objective::SearchProblem* problem_;
+  domain::Tuning::Moves tuning_;
   std::vector<SampleId> by_length_;                  // ascending, ties by id
   IndexVector<SampleId, std::int32_t> length_rank_;  // inverse of by_length_
 };
 
 // What every chain does in a stage: the same for all, so a chain's path depends on its id alone.
 struct Stage {
-  std::uint32_t number = 0;      // counts on over all rounds: part of the random counter
-  std::int64_t temperature = 0;  // units of energy
-  std::int64_t num_moves = 0;    // proposals of each chain
-  SearchScore archived;          // only layouts better than this are worth keeping
+  std::uint32_t number = 0;         // counts on over all rounds: part of the random counter
+  std::int64_t temperature = 0;     // units of energy
+  std::int64_t num_moves = 0;       // proposals of each chain
+  objective::SearchScore archived;  // only layouts better than this are worth keeping
 };
 
 // The best layout of a stage, where it beats the archive.
 struct Improvement {
-  SearchScore score;
+  objective::SearchScore score;
   CellLayout layout;
 };
 
@@ -66,7 +69,7 @@ class Chain {
   Chain(
       ChainId id,
       std::uint64_t seed,
-      const SearchProblem& problem,
+      const objective::SearchProblem& problem,
       const CellLayout& start,
       SimdLevel simd
   );
@@ -76,10 +79,10 @@ class Chain {
 
   [[nodiscard]] ChainId id() const { return id_; }
   [[nodiscard]] std::int64_t energy() const { return state_.energy(); }
-  [[nodiscard]] const SearchState& state() const { return state_; }
+  [[nodiscard]] const objective::SearchState& state() const { return state_; }
 
   StageResult run_stage(
-      const Stage& stage, const MoveProposer& proposer, const Acceptance& acceptance
+      const Stage& stage, const MoveProposer& proposer, const random::Acceptance& acceptance
   );
   void restart_from(const CellLayout& layout) { state_.reset(layout); }
 
@@ -90,7 +93,7 @@ class Chain {
  private:
   ChainId id_;
   std::uint64_t seed_;
-  SearchState state_;
+  objective::SearchState state_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::annealing

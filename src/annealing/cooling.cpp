@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace routepack {
+namespace routepack::annealing {
 namespace {
 
 // exp(-step · (energy - lowest)): the heaviest chain weighs 1.
@@ -101,7 +101,7 @@ FamilyStatistics family_statistics(const IndexVector<ChainId, std::int32_t>& fam
 }
 
 bool is_collapsed(
-    const IndexVector<ChainId, std::int32_t>& family, const Tuning::Population& tuning
+    const IndexVector<ChainId, std::int32_t>& family, const domain::Tuning::Population& tuning
 ) {
   const auto num_chains = static_cast<double>(family.size());
   return num_chains / family_statistics(family).rho_t < tuning.fewest_families;
@@ -113,7 +113,7 @@ Cooling cool(
     std::int64_t last,
     int stages_left,
     bool collapsed,
-    const Tuning::Population& tuning
+    const domain::Tuning::Population& tuning
 ) {
   const auto now = static_cast<double>(std::max<std::int64_t>(temperature, 1));
   const auto end = static_cast<double>(std::max<std::int64_t>(last, 1));
@@ -134,4 +134,4 @@ std::int64_t sweeps_of_stage(std::int64_t num_sweeps, int num_stages, int stage)
   return num_sweeps * (stage + 1) / num_stages - num_sweeps * stage / num_stages;
 }
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -9,7 +9,7 @@
 #include "domain/tuning.hpp"
 #include "routepack/ids.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 
 using Energies = IndexVector<ChainId, std::int64_t>;
 
@@ -42,7 +42,7 @@ struct FamilyStatistics {
 // Whether so few families are left that copies have to part before the next resampling: fewer even
 // ones (P / rho_t) than `tuning` asks for.
 [[nodiscard]] bool is_collapsed(
-    const IndexVector<ChainId, std::int32_t>& family, const Tuning::Population& tuning
+    const IndexVector<ChainId, std::int32_t>& family, const domain::Tuning::Population& tuning
 );
 
 // A round of annealing: `num_stages` temperatures from `first` down to about `last` (units of
@@ -71,10 +71,10 @@ struct Cooling {
     std::int64_t last,
     int stages_left,
     bool collapsed,
-    const Tuning::Population& tuning
+    const domain::Tuning::Population& tuning
 );
 
 // Sweeps of stage `stage` when `num_sweeps` are shared over `num_stages`: they differ by one.
 [[nodiscard]] std::int64_t sweeps_of_stage(std::int64_t num_sweeps, int num_stages, int stage);
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 namespace {
 
 std::vector<std::int32_t> pack_layout(const CellLayout& layout) {
@@ -16,7 +16,9 @@ std::vector<std::int32_t> pack_layout(const CellLayout& layout) {
   return cells;
 }
 
-CellLayout unpack_layout(const std::vector<std::int32_t>& cells, const SearchProblem& problem) {
+CellLayout unpack_layout(
+    const std::vector<std::int32_t>& cells, const objective::SearchProblem& problem
+) {
   CellLayout layout{
       problem.num_rows, problem.topology.dp, IndexVector<SampleId, CellId>{cells.size()}};
   for (const SampleId sample : ids<SampleId>(cells.size())) {
@@ -30,7 +32,7 @@ CellLayout unpack_layout(const std::vector<std::int32_t>& cells, const SearchPro
 ChainOwners deal_chains(int num_chains, int num_mpi_ranks) {
   ChainOwners owners{static_cast<std::size_t>(num_chains), 0};
   for (int rank = 0; rank < num_mpi_ranks; ++rank) {
-    const Share share = share_of(num_chains, rank, num_mpi_ranks);
+    const comm::Share share = comm::share_of(num_chains, rank, num_mpi_ranks);
     for (std::int64_t chain = share.begin; chain < share.end; ++chain) {
       owners[ChainId{static_cast<std::int32_t>(chain)}] = rank;
     }
@@ -86,8 +88,8 @@ std::map<ChainId, CellLayout> exchange_layouts(
     const ChainOwners& before,
     const ChainOwners& after,
     const std::map<ChainId, const CellLayout*>& layouts,
-    const SearchProblem& problem,
-    const Communicator& comm
+    const objective::SearchProblem& problem,
+    const comm::Communicator& comm
 ) {
   const auto me = static_cast<std::int32_t>(comm.mpi_rank());
   const int num_samples = problem.num_samples();
@@ -122,4 +124,4 @@ std::map<ChainId, CellLayout> exchange_layouts(
   return taken;
 }
 
-}  // namespace routepack
+}  // namespace routepack::annealing

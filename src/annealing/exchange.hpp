@@ -10,7 +10,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 
 // MPI rank of every chain.
 using ChainOwners = IndexVector<ChainId, std::int32_t>;
@@ -32,8 +32,8 @@ using ChainOwners = IndexVector<ChainId, std::int32_t>;
     const ChainOwners& before,
     const ChainOwners& after,
     const std::map<ChainId, const CellLayout*>& layouts,
-    const SearchProblem& problem,
-    const Communicator& comm
+    const objective::SearchProblem& problem,
+    const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -8,7 +8,7 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 namespace {
 
 struct ChainRecord {
@@ -17,7 +17,7 @@ struct ChainRecord {
 };
 
 struct ArchiveRecord {
-  SearchScore score;
+  objective::SearchScore score;
   std::int32_t chain;
   std::int32_t mpi_rank;
 };
@@ -28,7 +28,9 @@ bool precedes(const ArchiveRecord& x, const ArchiveRecord& y) {
 
 }  // namespace
 
-std::int64_t moves_per_sweep(const SearchProblem& problem, const Tuning::Population& tuning) {
+std::int64_t moves_per_sweep(
+    const objective::SearchProblem& problem, const domain::Tuning::Population& tuning
+) {
   return tuning.moves_per_sample * std::max(problem.num_samples(), tuning.fewest_samples);
 }
 
@@ -41,11 +43,11 @@ struct Population::Decision {
 };
 
 Population::Population(
-    const SearchProblem& problem,
+    const objective::SearchProblem& problem,
     const MakeStart& make_start,
     const PopulationOptions& options,
-    const Tuning& tuning,
-    const Communicator& comm
+    const domain::Tuning& tuning,
+    const comm::Communicator& comm
 )
     : problem_(&problem),
       options_(options),
@@ -53,7 +55,7 @@ Population::Population(
       tuning_(tuning.population),
       comm_(&comm),
       proposer_(std::make_unique<MoveProposer>(problem, moves_)),
-      acceptance_(broadcast_value(Acceptance::make_table(), 0, comm)),
+      acceptance_(comm::broadcast_value(random::Acceptance::make_table(), 0, comm)),
       owners_(deal_chains(options.num_chains, comm.num_mpi_ranks())),
       family_{static_cast<std::size_t>(options.num_chains), 0},
       best_score_{INT64_MAX, INT64_MAX} {
@@ -65,7 +67,7 @@ Population::Population(
   }
   const auto first = std::find(owners_.begin(), owners_.end(), comm.mpi_rank());
   const auto first_id = static_cast<std::int32_t>(first - owners_.begin());
-  agree_on([&] { start_chains(ChainId{first_id}, make_start); }, comm);
+  comm::agree_on([&] { start_chains(ChainId{first_id}, make_start); }, comm);
   ArchiveRecord best{best_score_, options.num_chains, comm.mpi_rank()};
   for (const auto& chain : chains_) {
     const ArchiveRecord mine{chain->state().score(), chain->id().value(), comm.mpi_rank()};
@@ -74,14 +76,14 @@ Population::Population(
       best_layout_ = chain->state().layout();
     }
   }
-  const std::vector<ArchiveRecord> all = all_gather_value(best, comm);
+  const std::vector<ArchiveRecord> all = comm::all_gather_value(best, comm);
   best = *std::min_element(all.begin(), all.end(), precedes);
   best_score_ = best.score;
   best_holder_ = best.mpi_rank;
 }
 
 void Population::start_chains(ChainId first, const MakeStart& make_start) {
-  parallel_for(
+  base::parallel_for(
       chains_.size(), options_.num_threads,
       [&](std::size_t at) {
         const ChainId chain{first.value() + static_cast<std::int32_t>(at)};
@@ -89,7 +91,7 @@ void Population::start_chains(ChainId first, const MakeStart& make_start) {
             chain, options_.seed, *problem_, make_start(chain), options_.simd
         );
       },
-      ParallelDeal::kFixed
+      base::ParallelDeal::kFixed
   );
 }
 
@@ -101,15 +103,15 @@ std::int64_t Population::mean_change() {
       change = chain->mean_change(tuning_.scale_moves, *proposer_);
     }
   }
-  return broadcast_value(change, holder, *comm_);
+  return comm::broadcast_value(change, holder, *comm_);
 }
 
 std::vector<StageResult> Population::run_local(const Stage& stage) {
   std::vector<StageResult> results(chains_.size());
-  parallel_for(
+  base::parallel_for(
       chains_.size(), options_.num_threads,
       [&](std::size_t at) { results[at] = chains_[at]->run_stage(stage, *proposer_, acceptance_); },
-      ParallelDeal::kFixed
+      base::ParallelDeal::kFixed
   );
   return results;
 }
@@ -129,7 +131,7 @@ void Population::archive(const std::vector<StageResult>& results) {
       layout = &results[n].improvement->layout;
     }
   }
-  const std::vector<ArchiveRecord> all = all_gather_value(best, *comm_);
+  const std::vector<ArchiveRecord> all = comm::all_gather_value(best, *comm_);
   const ArchiveRecord& winner = *std::min_element(all.begin(), all.end(), precedes);
   if (winner.score < best_score_) {
     best_score_ = winner.score;
@@ -146,19 +148,19 @@ Energies Population::gather_energies() const {
     mine.push_back({chain->id().value(), chain->energy()});
   }
   Energies energies{static_cast<std::size_t>(options_.num_chains), 0};
-  for (const ChainRecord& record : all_gather(mine, *comm_)) {
+  for (const ChainRecord& record : comm::all_gather(mine, *comm_)) {
     energies[ChainId{record.chain}] = record.energy;
   }
   return energies;
 }
 
 void Population::resample_chains(const Energies& energies, double step) {
-  const Stream random{options_.seed, Purpose::kResampling, 0};
+  const random::Stream random{options_.seed, random::Purpose::kResampling, 0};
   IndexVector<ChainId, std::int32_t> copies{energies.size(), 1};
   if (comm_->is_root()) {
     copies = resample(energies, step, random.at(next_stage_, 0).word(0));
   }
-  copies = IndexVector<ChainId, std::int32_t>{broadcast(copies.values(), 0, *comm_)};
+  copies = IndexVector<ChainId, std::int32_t>{comm::broadcast(copies.values(), 0, *comm_)};
   const IndexVector<ChainId, ChainId> parents = parents_of(copies);
   const ChainOwners after = level_owners(parents, owners_, comm_->num_mpi_ranks());
   std::map<ChainId, const Chain*> held;
@@ -189,7 +191,7 @@ void Population::resample_chains(const Energies& energies, double step) {
   family_ = std::move(family);
 }
 
-void Population::anneal(const Round& round, const Stopwatch& clock, const Report& report) {
+void Population::anneal(const Round& round, const base::Stopwatch& clock, const Report& report) {
   const bool timed = round.deadline_seconds > 0.0;
   Decision decision{round.first_temperature, 0, 0.0, false};
   double seconds_per_sweep = 0.0;
@@ -208,14 +210,14 @@ void Population::anneal(const Round& round, const Stopwatch& clock, const Report
         );
       }
       decision.stop = left <= 0.0;
-      decision = broadcast_value(decision, 0, *comm_);  // the root's clock decides for all
+      decision = comm::broadcast_value(decision, 0, *comm_);  // the root's clock decides for all
     }
     if (decision.stop) {
       return;
     }
     const std::int64_t num_moves = decision.num_sweeps * moves_per_sweep(*problem_, tuning_);
     const Stage next{next_stage_, decision.temperature, num_moves, best_score_};
-    archive(agree_on([&] { return run_local(next); }, *comm_));
+    archive(comm::agree_on([&] { return run_local(next); }, *comm_));
     const Energies energies = gather_energies();
     ++next_stage_;
     sweeps_done_ += decision.num_sweeps;
@@ -238,7 +240,7 @@ std::int64_t Population::cool_chains(
 ) {
   const bool resamples = tuning_.resample && options_.num_chains > 1;
   const bool hold = resamples && is_collapsed(family_, tuning_) && !held_temperature_;
-  const Cooling cooling = broadcast_value(
+  const Cooling cooling = comm::broadcast_value(
       cool(resamples ? energies : Energies{}, temperature, last, stages_left, hold, tuning_), 0,
       *comm_
   );
@@ -278,12 +280,12 @@ void Population::restart_families() {
 
 CellLayout Population::best_layout() const {
   std::vector<CellId> cells = best_layout_.cell_of_sample.values();
-  cells = broadcast(std::move(cells), best_holder_, *comm_);
+  cells = comm::broadcast(std::move(cells), best_holder_, *comm_);
   return CellLayout{
       problem_->num_rows, problem_->topology.dp, IndexVector<SampleId, CellId>{std::move(cells)}};
 }
 
-void Population::rebase(const SearchProblem& problem) {
+void Population::rebase(const objective::SearchProblem& problem) {
   best_layout_ = best_layout();
   problem_ = &problem;
   proposer_ = std::make_unique<MoveProposer>(problem, moves_);
@@ -292,7 +294,7 @@ void Population::rebase(const SearchProblem& problem) {
         chain->id(), options_.seed, problem, chain->state().layout(), options_.simd
     );
   }
-  best_score_ = SearchState(problem, best_layout_, options_.simd).score();
+  best_score_ = objective::SearchState(problem, best_layout_, options_.simd).score();
 }
 
 void Population::restart_from(const CellLayout& layout) {
@@ -305,7 +307,7 @@ void Population::restart_from(const CellLayout& layout) {
 void Population::start_over(const CellLayout& layout) {
   restart_from(layout);
   best_layout_ = layout;
-  best_score_ = SearchState(*problem_, layout, options_.simd).score();
+  best_score_ = objective::SearchState(*problem_, layout, options_.simd).score();
 }
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -14,7 +14,7 @@
 #include "comm/communicator.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::annealing {
 
 struct PopulationOptions {
   std::uint64_t seed = 1;
@@ -36,7 +36,7 @@ struct StageReport {
 
 // Proposals of a sweep: a fixed number a sample.
 [[nodiscard]] std::int64_t moves_per_sweep(
-    const SearchProblem& problem, const Tuning::Population& tuning
+    const objective::SearchProblem& problem, const domain::Tuning::Population& tuning
 );
 
 class Population {
@@ -47,27 +47,27 @@ class Population {
   // Collective. Every chain starts from `make_start` of its id, called on the rank that holds it.
   // `problem` must outlive the population or its next rebase.
   Population(
-      const SearchProblem& problem,
+      const objective::SearchProblem& problem,
       const MakeStart& make_start,
       const PopulationOptions& options,
-      const Tuning& tuning,
-      const Communicator& comm
+      const domain::Tuning& tuning,
+      const comm::Communicator& comm
   );
 
   // Collective. One round; `clock` counts from where the round's deadline does. Ends early, between
   // stages, once the archive is good enough.
-  void anneal(const Round& round, const Stopwatch& clock, const Report& report);
+  void anneal(const Round& round, const base::Stopwatch& clock, const Report& report);
 
   // Collective. A scale for temperatures: mean |energy change| of random moves, of chain 0.
   [[nodiscard]] std::int64_t mean_change();
 
   // Collective. The archive on every rank.
   [[nodiscard]] CellLayout best_layout() const;
-  [[nodiscard]] const SearchScore& best_score() const { return best_score_; }
+  [[nodiscard]] const objective::SearchScore& best_score() const { return best_score_; }
 
   // Collective. Another problem with the same samples and cells (a new placement): every chain and
   // the archive keep their layouts, their costs are new.
-  void rebase(const SearchProblem& problem);
+  void rebase(const objective::SearchProblem& problem);
   // All chains continue from one layout, each a family of its own; the archive stays.
   void restart_from(const CellLayout& layout);
   // The same, and the archive holds that layout alone.
@@ -96,17 +96,17 @@ class Population {
   );
   void resample_chains(const Energies& energies, double step);
 
-  const SearchProblem* problem_;
+  const objective::SearchProblem* problem_;
   PopulationOptions options_;
-  Tuning::Moves moves_;
-  Tuning::Population tuning_;
-  const Communicator* comm_;
+  domain::Tuning::Moves moves_;
+  domain::Tuning::Population tuning_;
+  const comm::Communicator* comm_;
   std::unique_ptr<MoveProposer> proposer_;
-  Acceptance acceptance_;
+  random::Acceptance acceptance_;
   ChainOwners owners_;
   IndexVector<ChainId, std::int32_t> family_;
   std::vector<std::unique_ptr<Chain>> chains_;  // of this rank, ascending ids
-  SearchScore best_score_;
+  objective::SearchScore best_score_;
   CellLayout best_layout_;  // on the rank `best_holder_`
   int best_holder_ = 0;
   std::uint32_t next_stage_ = 0;
@@ -115,4 +115,4 @@ class Population {
   bool held_temperature_ = false;
 };
 
-}  // namespace routepack
+}  // namespace routepack::annealing

@@ -4,11 +4,11 @@
 
 #include "base/log.hpp"
 
-namespace routepack::detail {
+namespace routepack::base::detail {
 
 void assertion_failed(const char* condition, const char* file, int line, const std::string& text) {
   report("routepack: internal error: {} does not hold at {}:{}: {}\n", condition, file, line, text);
   std::abort();
 }
 
-}  // namespace routepack::detail
+}  // namespace routepack::base::detail

@@ -11,7 +11,7 @@
 
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::base {
 
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> text, Args&&... args) {
@@ -27,27 +27,27 @@ enum AssertLevel { kAssertNone = 0, kAssertlight = 1, kAssertnormal = 2, kAssert
 );
 
 }  // namespace detail
-}  // namespace routepack
+}  // namespace routepack::base
 
-#define RP_CHECK(condition, code, ...)      \
-  do {                                      \
-    if (!(condition)) {                     \
-      ::routepack::fail(code, __VA_ARGS__); \
-    }                                       \
+#define RP_CHECK(condition, code, ...)            \
+  do {                                            \
+    if (!(condition)) {                           \
+      ::routepack::base::fail(code, __VA_ARGS__); \
+    }                                             \
   } while (false)
 
-#define RP_ASSERT(level, condition, ...)                                           \
-  do {                                                                             \
-    if constexpr (ROUTEPACK_ASSERT_LEVEL >= ::routepack::detail::kAssert##level) { \
-      if (!(condition)) {                                                          \
-        ::routepack::detail::assertion_failed(                                     \
-            #condition, __FILE__, __LINE__, fmt::format(__VA_ARGS__)               \
-        );                                                                         \
-      }                                                                            \
-    }                                                                              \
+#define RP_ASSERT(level, condition, ...)                                                 \
+  do {                                                                                   \
+    if constexpr (ROUTEPACK_ASSERT_LEVEL >= ::routepack::base::detail::kAssert##level) { \
+      if (!(condition)) {                                                                \
+        ::routepack::base::detail::assertion_failed(                                     \
+            #condition, __FILE__, __LINE__, fmt::format(__VA_ARGS__)                     \
+        );                                                                               \
+      }                                                                                  \
+    }                                                                                    \
   } while (false)
 
-namespace routepack {
+namespace routepack::base {
 
 // Integer arithmetic that reports overflow instead of wrapping: costs stay exact int64.
 
@@ -84,4 +84,4 @@ template <class T>
   return ceil_divide(a, b) * b;
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

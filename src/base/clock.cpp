@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-namespace routepack {
+namespace routepack::base {
 
 double seconds_since_process_start() {
   // Field 22 of the file is the start in clock ticks after boot; the name before it may hold
@@ -30,4 +30,4 @@ double seconds_since_process_start() {
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace routepack {
+namespace routepack::base {
 
 // Seconds since it was made, by a clock that never goes back.
 class Stopwatch {
@@ -47,4 +47,4 @@ class Deadline {
 // the start of the program; 0 where the kernel does not tell.
 [[nodiscard]] double seconds_since_process_start();
 
-}  // namespace routepack
+}  // namespace routepack::base

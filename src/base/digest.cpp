@@ -13,7 +13,7 @@
 #include <xxhash.h>
 #pragma GCC diagnostic pop
 
-namespace routepack {
+namespace routepack::base {
 
 Digest digest_of(std::span<const std::byte> bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
@@ -26,4 +26,4 @@ std::string to_hex(const Digest& digest) {
 
 void DigestBuilder::add(double value) { add(std::bit_cast<std::uint64_t>(value)); }
 
-}  // namespace routepack
+}  // namespace routepack::base

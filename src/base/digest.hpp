@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace routepack {
+namespace routepack::base {
 
 struct Digest {
   std::uint64_t high = 0;
@@ -48,4 +48,4 @@ class DigestBuilder {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace routepack {
+namespace routepack::base {
 
 inline void write_unchecked(std::FILE* stream, std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stream);
@@ -52,4 +52,4 @@ class Log {
   bool speaks_ = false;
 };
 
-}  // namespace routepack
+}  // namespace routepack::base

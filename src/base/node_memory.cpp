@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-namespace routepack {
+namespace routepack::base {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
@@ -50,4 +50,4 @@ std::int64_t node_memory_bytes() {
   return physical > 0 ? std::min(physical, allowed) : allowed;
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace routepack {
+namespace routepack::base {
 
 // Bytes: the physical memory, or what this process's control groups (version 2) allow where that is
 // less. A limit that cannot be read is none.
@@ -16,4 +16,4 @@ namespace routepack {
     const std::string& hierarchy, const std::string& group
 );
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -4,7 +4,7 @@
 #include <exception>
 #include <vector>
 
-namespace routepack {
+namespace routepack::base {
 
 void parallel_for(
     std::size_t count,
@@ -40,4 +40,4 @@ void parallel_for(
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace routepack {
+namespace routepack::base {
 
 // Which thread takes which item: whoever is free, or each thread a fixed range, so that an item
 // meets the same caches every time.
@@ -19,4 +19,4 @@ void parallel_for(
     ParallelDeal deal = ParallelDeal::kAsFree
 );
 
-}  // namespace routepack
+}  // namespace routepack::base

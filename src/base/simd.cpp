@@ -1,6 +1,6 @@
 #include "base/simd.hpp"
 
-namespace routepack {
+namespace routepack::base {
 
 SimdLevel best_simd_level() {
 #if defined(__x86_64__)
@@ -15,4 +15,4 @@ SimdLevel best_simd_level() {
   return SimdLevel::kPortable;
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -24,7 +24,7 @@
 #define RP_TARGET_AVX512
 #endif
 
-namespace routepack {
+namespace routepack::base {
 
 // The widest level that this CPU runs.
 [[nodiscard]] SimdLevel best_simd_level();
@@ -161,4 +161,4 @@ decltype(auto) with_simd(SimdLevel level, Visit&& visit) {
   return visit(PortableSimd{});
 }
 
-}  // namespace routepack
+}  // namespace routepack::base

@@ -13,17 +13,19 @@ namespace routepack::cli {
 struct Command {
   OptionTable options;  // bound to what `run` keeps
   // Collective, after the options were parsed. Throws the same Error on every rank, or none.
-  std::function<void(const Communicator& comm)> run;
+  std::function<void(const comm::Communicator& comm)> run;
 };
 
 // The command whose options are bound to a Request of its own, and which runs on that.
 template <class Request>
 [[nodiscard]] Command make_command(
     OptionTable (*options_of)(Request& request),
-    void (*run)(const Request& request, const Communicator& comm)
+    void (*run)(const Request& request, const comm::Communicator& comm)
 ) {
   const auto request = std::make_shared<Request>();
-  return {options_of(*request), [request, run](const Communicator& comm) { run(*request, comm); }};
+  return {options_of(*request), [request, run](const comm::Communicator& comm) {
+            run(*request, comm);
+          }};
 }
 
 [[nodiscard]] Command demand_command();

@@ -34,24 +34,24 @@ OptionTable demand_options(DemandRequest& request) {
   return table;
 }
 
-void write_demand(const std::string& path, const Demand& demand) {
-  write_npy(
+void write_demand(const std::string& path, const domain::Demand& demand) {
+  io::write_npy(
       path, std::span<const std::int64_t>(demand.pairs), {demand.num_layers, demand.num_experts}
   );
 }
 
-void run_demand(const DemandRequest& request, const Communicator& comm) {
-  agree_on(
+void run_demand(const DemandRequest& request, const comm::Communicator& comm) {
+  comm::agree_on(
       [&] {
         if (comm.is_root()) {
-          check_output_path(request.out, window_inputs(request.window));
+          io::check_output_path(request.out, io::window_inputs(request.window));
         }
       },
       comm
   );
-  const WindowSlice slice = load_window(request.window, comm);
-  const WindowDemand window = reduce_demand(slice, comm);
-  agree_on([&] { comm.is_root() ? write_demand(request.out, window.demand) : void(); }, comm);
+  const WindowSlice slice = demand::load_window(request.window, comm);
+  const domain::WindowDemand window = demand::reduce_demand(slice, comm);
+  comm::agree_on([&] { comm.is_root() ? write_demand(request.out, window.demand) : void(); }, comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"unrouted_tokens\": {}, \"moe_layers\": {}, "

@@ -63,8 +63,8 @@ std::optional<StrangeStart> find_strange_start(const Environment& environment, i
   return std::nullopt;
 }
 
-void check_launch(bool writes_output, const Communicator& comm) {
-  agree_on(
+void check_launch(bool writes_output, const comm::Communicator& comm) {
+  comm::agree_on(
       [&] {
         const std::optional<StrangeStart> start =
             comm.is_root()
@@ -82,7 +82,7 @@ void check_launch(bool writes_output, const Communicator& comm) {
             "--mpi=pmix",
             start->task, start->variable, comm.num_mpi_ranks(), comm.num_mpi_ranks() == 1 ? "" : "s"
         );
-        report(
+        base::report(
             "routepack: warning: {} in the environment, but MPI has {} rank{}: if the launcher was "
             "to start them all, it speaks another MPI's language (srun: --mpi=pmix), and each "
             "plans alone\n",

@@ -28,6 +28,6 @@ using Environment = std::function<const char*(const char* name)>;
 
 // Collective. Warns on stderr, from the root; throws USAGE on every rank where one of several such
 // programs, and not the first, is to write a file.
-void check_launch(bool writes_output, const Communicator& comm);
+void check_launch(bool writes_output, const comm::Communicator& comm);
 
 }  // namespace routepack::cli

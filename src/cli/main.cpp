@@ -44,26 +44,26 @@ Command find_command(const std::string& name) {
       return std::move(command);
     }
   }
-  fail(ErrorCode::kUsage, "there is no command '{}'; `routepack --help` lists them", name);
+  base::fail(ErrorCode::kUsage, "there is no command '{}'; `routepack --help` lists them", name);
 }
 
-void print_once(const std::string& text, const Communicator& comm) {
+void print_once(const std::string& text, const comm::Communicator& comm) {
   if (comm.is_root()) {
     print_output("{}", text);
   }
 }
 
 // The ranks' own words, before anything that only some of them would do.
-std::vector<NamedEvidence> first_words(const std::vector<std::string>& arguments) {
-  std::vector<NamedEvidence> evidence = {{"the program's version", ROUTEPACK_VERSION}};
+std::vector<comm::NamedEvidence> first_words(const std::vector<std::string>& arguments) {
+  std::vector<comm::NamedEvidence> evidence = {{"the program's version", ROUTEPACK_VERSION}};
   if (!arguments.empty()) {
     evidence.push_back({"the command", arguments[0]});
   }
   return evidence;
 }
 
-void run(const std::vector<std::string>& arguments, const Communicator& comm) {
-  agree_on_inputs(first_words(arguments), comm);
+void run(const std::vector<std::string>& arguments, const comm::Communicator& comm) {
+  comm::agree_on_inputs(first_words(arguments), comm);
   RP_CHECK(
       !arguments.empty(), ErrorCode::kUsage, "a command is missing; `routepack --help` lists them"
   );
@@ -74,8 +74,8 @@ void run(const std::vector<std::string>& arguments, const Communicator& comm) {
   Command command = find_command(arguments[0]);
   OptionTable& options = command.options;
   // Files of --config may be missing on some nodes only.
-  agree_on([&] { parse_options(options, {arguments.begin() + 1, arguments.end()}); }, comm);
-  agree_on_inputs(options.evidence(), comm);
+  comm::agree_on([&] { parse_options(options, {arguments.begin() + 1, arguments.end()}); }, comm);
+  comm::agree_on_inputs(options.evidence(), comm);
   if (options.common().help || options.common().version) {
     print_once(options.common().help ? help_text(options) : version_text(), comm);
     return;
@@ -118,26 +118,26 @@ void watch_signals() {
   constexpr int kGraceMilliseconds = 500;
   int num_ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-  remove_leftovers_on_signals(num_ranks > 1 ? kGraceMilliseconds : 0);
+  io::remove_leftovers_on_signals(num_ranks > 1 ? kGraceMilliseconds : 0);
 }
 
 int run_reporting_errors(const std::vector<std::string>& arguments) {
   try {
-    const Communicator comm(MPI_COMM_WORLD);
+    const comm::Communicator comm(MPI_COMM_WORLD);
     try {
       run(arguments, comm);
-      agree_on(flush_output, comm);
+      comm::agree_on(flush_output, comm);
       return 0;
     } catch (const Error& error) {  // agreed on: the same on every rank
       if (comm.is_root()) {
-        report("routepack: error [{}] {}\n", name_of(error.code()), one_line(error.what()));
+        base::report("routepack: error [{}] {}\n", name_of(error.code()), one_line(error.what()));
       }
       return exit_status_of(error.code());
     }
   } catch (const std::exception& error) {  // on this rank alone, others may wait for it
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    report("routepack: internal error on rank {}: {}\n", rank, error.what());
+    base::report("routepack: internal error on rank {}: {}\n", rank, error.what());
     MPI_Abort(MPI_COMM_WORLD, kInternalStatus);
     return kInternalStatus;
   }

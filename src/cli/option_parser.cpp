@@ -116,7 +116,7 @@ Given read_command_line(const OptionTable& table, const std::vector<std::string>
         table.command()
     );
   } catch (const po::error& error) {
-    fail(ErrorCode::kUsage, "{}: {}", table.command(), unmasked(error.what()));
+    base::fail(ErrorCode::kUsage, "{}: {}", table.command(), unmasked(error.what()));
   }
 }
 
@@ -160,7 +160,7 @@ Given read_file(const OptionTable& table, const std::string& path) {
         table, collect(po::parse_config_file(lines, description), path), path
     );
   } catch (const po::error& error) {
-    fail(ErrorCode::kUsage, "{}: {}", path, unmasked(error.what()));
+    base::fail(ErrorCode::kUsage, "{}: {}", path, unmasked(error.what()));
   }
 }
 

@@ -159,8 +159,8 @@ bool OptionTable::writes_output() const {
   });
 }
 
-std::vector<NamedEvidence> OptionTable::evidence() const {
-  std::vector<NamedEvidence> evidence;
+std::vector<comm::NamedEvidence> OptionTable::evidence() const {
+  std::vector<comm::NamedEvidence> evidence;
   for (const Option& option : options_) {
     const AcrossRanks across = option.traits.across_ranks;
     if (!option.value.empty() && across != AcrossRanks::kFree && across != AcrossRanks::kOutput) {

@@ -87,8 +87,10 @@ struct CommonOptions {
   bool help = false;
   bool version = false;
 
-  [[nodiscard]] Verbosity verbosity() const {
-    return quiet ? Verbosity::kQuiet : verbose ? Verbosity::kVerbose : Verbosity::kNormal;
+  [[nodiscard]] base::Verbosity verbosity() const {
+    return quiet     ? base::Verbosity::kQuiet
+           : verbose ? base::Verbosity::kVerbose
+                     : base::Verbosity::kNormal;
   }
 };
 
@@ -173,7 +175,7 @@ class OptionTable {
           return choice.value;
         }
       }
-      fail(ErrorCode::kUsage, "--{} is '{}', expected {}", name, word, known);
+      base::fail(ErrorCode::kUsage, "--{} is '{}', expected {}", name, word, known);
     };
     parsed(
         name, value_name.empty() ? known : std::move(value_name), variable, read, initial,
@@ -247,7 +249,7 @@ class OptionTable {
 
   // What the ranks must have been given alike, by AcrossRanks: numbers as they are understood, so
   // that 1 and 1.0 are equal. After take().
-  [[nodiscard]] std::vector<NamedEvidence> evidence() const;
+  [[nodiscard]] std::vector<comm::NamedEvidence> evidence() const;
 
  private:
   template <class T>

@@ -62,40 +62,40 @@ struct DemandFile {
 
 DemandFile read_demand(const std::string& path) {
   constexpr std::int64_t kMaxAxis = 1 << 16;  // of layers as of experts
-  const FileCopy file(path);
-  const NpyView view = view_npy(file.bytes(), path);
+  const io::FileCopy file(path);
+  const io::NpyView view = io::view_npy(file.bytes(), path);
   RP_CHECK(
       view.shape.size() == 2, ErrorCode::kFileMalformed,
-      "{} has the shape {}, expected [MoE layers, experts]", path, shape_text(view.shape)
+      "{} has the shape {}, expected [MoE layers, experts]", path, io::shape_text(view.shape)
   );
   for (const std::int64_t size : view.shape) {
     RP_CHECK(
         size <= kMaxAxis, ErrorCode::kNumberOutOfRange,
-        "{} has the shape {}, at most {} layers and experts fit", path, shape_text(view.shape),
+        "{} has the shape {}, at most {} layers and experts fit", path, io::shape_text(view.shape),
         kMaxAxis
     );
   }
-  return {read_int64(view), static_cast<int>(view.shape[0]), static_cast<int>(view.shape[1])};
+  return {io::read_int64(view), static_cast<int>(view.shape[0]), static_cast<int>(view.shape[1])};
 }
 
 // The ranks may have read files of their own.
-void agree_on_problem(const PlacementProblem& problem, const Communicator& comm) {
-  agree_on_inputs(
+void agree_on_problem(const placement::PlacementProblem& problem, const comm::Communicator& comm) {
+  comm::agree_on_inputs(
       {{"the shape of the demand",
         fmt::format("({}, {})", problem.num_layers, problem.num_experts)}},
       comm
   );
-  agree_on_numbers("the demand", "entry", problem.demand, comm);
+  comm::agree_on_numbers("the demand", "entry", problem.demand, comm);
   if (problem.current != nullptr) {
-    agree_on_inputs({evidence_of(*problem.current, "the current placement")}, comm);
+    comm::agree_on_inputs({planner::evidence_of(*problem.current, "the current placement")}, comm);
   }
 }
 
 // {"placement": [[slot of expert] …], "peak": […], "lower_bound": […], "moved_experts": n}, a layer
 // of the placement a line.
-std::string placement_text(const PlacementResult& result) {
+std::string placement_text(const placement::PlacementResult& result) {
   std::string layers;
-  for (const std::string& layer : layer_texts(result.placement, ", ")) {
+  for (const std::string& layer : io::layer_texts(result.placement, ", ")) {
     layers += fmt::format("{}\n  {}", layers.empty() ? "" : ",", layer);
   }
   return fmt::format(
@@ -107,47 +107,49 @@ std::string placement_text(const PlacementResult& result) {
 }
 
 void write_text(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
+  io::AtomicFile file(path);
   file.write(text);
   file.commit();
 }
 
-void run_place(const PlaceRequest& request, const Communicator& comm) {
+void run_place(const PlaceRequest& request, const comm::Communicator& comm) {
   const std::string& out = request.out;
   std::optional<Placement> current;
-  const DemandFile demand = agree_on(
+  const DemandFile demand = comm::agree_on(
       [&] {
         if (comm.is_root() && !out.empty()) {
-          check_output_path(out, {request.demand});
+          io::check_output_path(out, {request.demand});
         }
         return read_demand(request.demand);
       },
       comm
   );
-  PlacementProblem problem{demand.pairs, demand.num_layers, demand.num_experts, request.ep};
-  agree_on(
+  placement::PlacementProblem problem{
+      demand.pairs, demand.num_layers, demand.num_experts, request.ep};
+  comm::agree_on(
       [&] {
-        validate_problem(problem);
+        placement::validate_problem(problem);
         if (!request.current_placement.empty()) {
-          current = read_placement(request.current_placement, request.ep);
+          current = io::read_placement(request.current_placement, request.ep);
           problem.current = &*current;
         }
       },
       comm
   );
   agree_on_problem(problem, comm);
-  const PlaceEffort effort{
-      .num_threads = choose_threads(request.num_threads, comm.split_by_node())};
-  const PlacementResult result = place_experts(problem, effort, request.seed, comm);
+  const placement::PlaceEffort effort{
+      .num_threads = planner::choose_threads(request.num_threads, comm.split_by_node())};
+  const placement::PlacementResult result =
+      placement::place_experts(problem, effort, request.seed, comm);
   const std::string text = placement_text(result);
-  if (broadcast_value(out.empty(), 0, comm)) {
+  if (comm::broadcast_value(out.empty(), 0, comm)) {
     if (comm.is_root()) {
       print_output("{}", text);
     }
     return;
   }
-  agree_on([&] { comm.is_root() ? write_text(out, text) : void(); }, comm);
-  if (comm.is_root() && request.common.verbosity() != Verbosity::kQuiet) {
+  comm::agree_on([&] { comm.is_root() ? write_text(out, text) : void(); }, comm);
+  if (comm.is_root() && request.common.verbosity() != base::Verbosity::kQuiet) {
     int proven = 0;
     for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
       proven += result.peak[layer] == result.lower_bound[layer] ? 1 : 0;

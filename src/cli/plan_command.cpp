@@ -25,12 +25,12 @@ void apply_model(PlanRequest& request) {
   if (request.model.empty()) {
     return;
   }
-  const ModelPreset preset = find_preset(request.model);
+  const domain::ModelPreset preset = domain::find_preset(request.model);
   PlanOptions& options = request.options;
-  options.cost = cost_of_model(preset, options.cost.capacity_tokens, options.topology);
+  options.cost = domain::cost_of_model(preset, options.cost.capacity_tokens, options.topology);
   options.cost.expert_weight = request.expert_weight.value_or(options.cost.expert_weight);
   if (options.migration.bytes_per_expert == 0) {
-    options.migration.bytes_per_expert = bytes_per_expert(preset);
+    options.migration.bytes_per_expert = domain::bytes_per_expert(preset);
   }
 }
 
@@ -38,7 +38,9 @@ PlanRequest resolved(const PlanRequest& asked, bool checks_output) {
   PlanRequest request = completed(asked);
   apply_model(request);
   if (checks_output && !request.out.empty()) {
-    check_output_path(request.out, window_inputs(request.window));  // before the work, not after
+    io::check_output_path(
+        request.out, io::window_inputs(request.window)
+    );  // before the work, not after
   }
   return request;
 }
@@ -48,7 +50,7 @@ PlanRequest resolved(const PlanRequest& asked, bool checks_output) {
 void warn_of_padding(const PlanOptions& options) {
   const auto warn = [&](int divisor, const char* what) {
     if (options.pad_multiple % divisor != 0) {
-      report(
+      base::report(
           "routepack: warning: --pad-multiple {} is no multiple of {} ({}): the trainer may pad "
           "samples further than planned\n",
           options.pad_multiple, divisor, what
@@ -66,38 +68,40 @@ void warn_of_padding(const PlanOptions& options) {
 
 void check_window(const PlanRequest& request, const WindowShape& window) {
   if (!request.model.empty()) {
-    check_model_of_window(find_preset(request.model), window);
+    domain::check_model_of_window(domain::find_preset(request.model), window);
   }
 }
 
-void run_plan(const PlanRequest& asked, const Communicator& comm) {
-  PlanRequest request = agree_on([&] { return resolved(asked, comm.is_root()); }, comm);
-  agree_on_inputs(evidence_of(request.options), comm);  // the files that options name, too
-  const Verbosity verbosity = request.common.verbosity();
-  const Log log(verbosity, comm.is_root());
+void run_plan(const PlanRequest& asked, const comm::Communicator& comm) {
+  PlanRequest request = comm::agree_on([&] { return resolved(asked, comm.is_root()); }, comm);
+  comm::agree_on_inputs(
+      planner::evidence_of(request.options), comm
+  );  // the files that options name, too
+  const base::Verbosity verbosity = request.common.verbosity();
+  const base::Log log(verbosity, comm.is_root());
   if (comm.is_root()) {
     warn_of_padding(request.options);
   }
-  const WindowSlice slice = load_window(request.window, comm, [&](const WindowShape& window) {
-    check_window(request, window);
-  });
+  const WindowSlice slice = demand::load_window(
+      request.window, comm, [&](const WindowShape& window) { check_window(request, window); }
+  );
   ProgressPrinter printer(
       progress_style(comm.is_root(), verbosity, request.common.progress, stderr_is_terminal())
   );
   const PlanObserver observer{
       [&printer](const SearchProgress& progress) { printer.show(progress); },
       [&log](const std::string& line) { log.detail("{}", line); }};
-  const PlanRun run{{}, seconds_since_process_start()};
-  const Plan plan = make_plan(slice, request.options, run, comm.get(), observer);
-  agree_on(
+  const planner::PlanRun run{{}, base::seconds_since_process_start()};
+  const Plan plan = planner::make_plan(slice, request.options, run, comm.get(), observer);
+  comm::agree_on(
       [&] {
         if (comm.is_root() && !request.out.empty()) {
-          write_plan(request.out, plan);
+          io::write_plan(request.out, plan);
         }
       },
       comm
   );
-  if (comm.is_root() && verbosity != Verbosity::kQuiet) {
+  if (comm.is_root() && verbosity != base::Verbosity::kQuiet) {
     print_output("{}", plan_table(plan));
   }
 }

@@ -228,7 +228,7 @@ PlanRequest completed(PlanRequest request) {
   validate_cost(options.cost);
   options.search.target_gap = request.gap_percent / 100.0;
   if (!request.current_placement.empty()) {
-    options.current_placement = read_placement(request.current_placement, options.topology.ep);
+    options.current_placement = io::read_placement(request.current_placement, options.topology.ep);
   }
   return request;
 }

@@ -5,8 +5,10 @@
 
 namespace routepack::cli {
 
-ProgressStyle progress_style(bool is_root, Verbosity verbosity, bool asked_for, bool is_terminal) {
-  if (!is_root || verbosity == Verbosity::kQuiet) {
+ProgressStyle progress_style(
+    bool is_root, base::Verbosity verbosity, bool asked_for, bool is_terminal
+) {
+  if (!is_root || verbosity == base::Verbosity::kQuiet) {
     return ProgressStyle::kNone;
   }
   if (is_terminal) {
@@ -31,7 +33,7 @@ ProgressPrinter::ProgressPrinter(ProgressStyle style, std::FILE* stream)
 
 ProgressPrinter::~ProgressPrinter() {
   if (line_is_open_) {
-    write_unchecked(stream_, "\n");
+    base::write_unchecked(stream_, "\n");
   }
 }
 
@@ -40,7 +42,7 @@ void ProgressPrinter::show(const SearchProgress& progress) {
     case ProgressStyle::kNone:
       return;
     case ProgressStyle::kPlainLines:
-      write_unchecked(stream_, fmt::format("routepack: {}\n", progress_line(progress)));
+      base::write_unchecked(stream_, fmt::format("routepack: {}\n", progress_line(progress)));
       return;
     case ProgressStyle::kRewrittenLine: {
       const auto now = std::chrono::steady_clock::now();
@@ -49,7 +51,7 @@ void ProgressPrinter::show(const SearchProgress& progress) {
       }
       next_ = now + std::chrono::milliseconds(100);
       // Erases what was longer before.
-      write_unchecked(stream_, fmt::format("\r{}\x1b[K", progress_line(progress)));
+      base::write_unchecked(stream_, fmt::format("\r{}\x1b[K", progress_line(progress)));
       line_is_open_ = true;
       return;
     }

@@ -15,7 +15,7 @@ enum class ProgressStyle { kNone, kRewrittenLine, kPlainLines };
 
 // Only rank 0 speaks, and only to a terminal unless progress was asked for.
 [[nodiscard]] ProgressStyle progress_style(
-    bool is_root, Verbosity verbosity, bool asked_for, bool is_terminal
+    bool is_root, base::Verbosity verbosity, bool asked_for, bool is_terminal
 );
 [[nodiscard]] bool stderr_is_terminal();
 

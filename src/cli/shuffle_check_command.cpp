@@ -28,14 +28,15 @@ constexpr double kMegabyte = 1e6;
 
 struct NamedFault {
   std::string_view name;
-  FaultKind kind = FaultKind::kFlip;
+  shuffle::FaultKind kind = shuffle::FaultKind::kFlip;
   double delay_deadlines = 0.0;  // how late, in deadlines of a round
 };
 constexpr std::array<NamedFault, 5> kFaults = {
-    NamedFault{"flip", FaultKind::kFlip, 0.0}, NamedFault{"drop", FaultKind::kDrop, 0.0},
-    NamedFault{"delay", FaultKind::kDelay, 1.3},   // late for its round, in time to agree
-    NamedFault{"stall", FaultKind::kDelay, 20.0},  // too late for everything: the job ends
-    NamedFault{"die", FaultKind::kDie, 0.0}};
+    NamedFault{"flip", shuffle::FaultKind::kFlip, 0.0},
+    NamedFault{"drop", shuffle::FaultKind::kDrop, 0.0},
+    NamedFault{"delay", shuffle::FaultKind::kDelay, 1.3},   // late for its round, in time to agree
+    NamedFault{"stall", shuffle::FaultKind::kDelay, 20.0},  // too late for everything: the job ends
+    NamedFault{"die", shuffle::FaultKind::kDie, 0.0}};
 
 constexpr Choice<TransportKind> kTransports[] = {
     {"mpi", TransportKind::kMpi}, {"nccl", TransportKind::kNccl}, {"auto", TransportKind::kAuto}};
@@ -43,9 +44,9 @@ constexpr Choice<TransportKind> kTransports[] = {
 // What the options of `shuffle-check` set.
 struct CheckRequest {
   CommonOptions common;
-  ModelPreset model;
+  domain::ModelPreset model;
   // 0: the model's size.
-  StateShape shape = {.num_layers = 0, .num_experts = 0, .hidden = 0, .ffn = 0};
+  shuffle::StateShape shape = {.num_layers = 0, .num_experts = 0, .hidden = 0, .ffn = 0};
   double moved_fraction = 0.5;
   std::int64_t repeat = 1;
   ShuffleOptions shuffle;
@@ -54,8 +55,8 @@ struct CheckRequest {
   std::string fault_text;  // KIND@ROUND; empty: none
 
   // What the text says.
-  bool mismatch = false;       // the last rank is given another placement
-  std::optional<Fault> fault;  // at the last rank
+  bool mismatch = false;                // the last rank is given another placement
+  std::optional<shuffle::Fault> fault;  // at the last rank
 };
 
 OptionTable check_options(CheckRequest& request) {
@@ -65,11 +66,12 @@ OptionTable check_options(CheckRequest& request) {
       request.common
   );
   constexpr Range kSize = {1, kMaxSize};
-  StateShape& shape = request.shape;
+  shuffle::StateShape& shape = request.shape;
   table.number("ep", "N", shape.ep, kSize, "expert-parallel ranks", {.required = true});
   table.number("edp", "N", shape.edp, kSize, "EDP shards; ep * edp is the number of ranks");
   table.parsed(
-      "model", "NAME", request.model, find_preset, "", "preset that gives the sizes left out"
+      "model", "NAME", request.model, domain::find_preset, "",
+      "preset that gives the sizes left out"
   );
   table.number("layers", "N", shape.num_layers, kSize, "MoE layers");
   table.number("experts", "N", shape.num_experts, kSize, "experts of a layer");
@@ -109,7 +111,7 @@ int size_of(const char* name, int given, int of_model) {
   return given > 0 ? given : of_model;
 }
 
-StateShape complete_shape(StateShape shape, const ModelPreset& model) {
+shuffle::StateShape complete_shape(shuffle::StateShape shape, const domain::ModelPreset& model) {
   shape.num_layers =
       size_of("layers", shape.num_layers, static_cast<int>(model.moe_layers().size()));
   shape.num_experts = size_of("experts", shape.num_experts, model.experts);
@@ -139,7 +141,7 @@ CheckRequest with_fault(CheckRequest request, int num_ranks) {
   );
   request.mismatch = found == kFaults.end();
   if (!request.mismatch) {
-    request.fault = Fault{
+    request.fault = shuffle::Fault{
         .kind = found->kind,
         .rank = num_ranks - 1,
         .round = at == std::string::npos
@@ -168,9 +170,12 @@ CheckRequest completed(CheckRequest request, int num_ranks) {
 // What stands in this rank's memory, found out without communication. Between the transactions of
 // per-layer mode some layers are old and some new, which is as it should be.
 std::string describe_own_bytes(
-    const ClosedFormState& state, const Placement& before, const Placement& after, ShuffleMode mode
+    const shuffle::ClosedFormState& state,
+    const Placement& before,
+    const Placement& after,
+    ShuffleMode mode
 ) {
-  const LayerContents contents = state.compare_layers(before, after);
+  const shuffle::LayerContents contents = state.compare_layers(before, after);
   bool all_old = true;
   bool all_new = true;
   bool all_whole = mode == ShuffleMode::kPerLayer;
@@ -199,18 +204,18 @@ std::string describe_own_bytes(
 
 class Check {
  public:
-  Check(const CheckRequest& options, const Communicator& comm)
+  Check(const CheckRequest& options, const comm::Communicator& comm)
       : options_(options),
         comm_(comm),
         choice_(make_transport(options.transport, comm.get())),
         first_(identity_placement(
             options.shape.num_layers, options.shape.num_experts, options.shape.ep
         )),
-        second_(make_moved_placement(first_, options.moved_fraction, options.shape.seed)),
+        second_(shuffle::make_moved_placement(first_, options.moved_fraction, options.shape.seed)),
         state_(options.shape, comm.mpi_rank(), first_, &choice_.transport->engine()),
         table_(make_placement_table(first_)) {
     if (options.fault) {
-      faulty_ = std::make_unique<FaultTransport>(*choice_.transport, *options.fault);
+      faulty_ = std::make_unique<shuffle::FaultTransport>(*choice_.transport, *options.fault);
     }
   }
 
@@ -219,7 +224,7 @@ class Check {
       move(n % 2 == 0 ? second_ : first_);
     }
     const bool struck = faulty_ != nullptr && faulty_->has_struck();
-    const int any_struck = all_reduce_max(struck ? 1 : 0, comm_);
+    const int any_struck = comm::all_reduce_max(struck ? 1 : 0, comm_);
     RP_CHECK(
         !options_.fault || any_struck != 0, ErrorCode::kUsage,
         "--fault {}: it did not strike, no slice travels to or from rank {} that late",
@@ -258,9 +263,10 @@ class Check {
     const std::string fault = state_.find_fault(table_.placement);
     const std::string mine =
         fault.empty() ? "" : fmt::format("rank {}: {}", comm_.mpi_rank(), fault);
-    Control& control = choice_.transport->control();
+    shuffle::Control& control = choice_.transport->control();
     const std::vector<std::vector<std::byte>> all = control.all_gather(
-        std::as_bytes(std::span{mine.data(), mine.size()}), agreement_deadline(options_.shuffle)
+        std::as_bytes(std::span{mine.data(), mine.size()}),
+        shuffle::agreement_deadline(options_.shuffle)
     );
     if (all.empty()) {
       print_own_bytes(before, target);
@@ -278,7 +284,7 @@ class Check {
   }
 
   void print_own_bytes(const Placement& before, const Placement& target) const {
-    report(
+    base::report(
         "routepack: the weights of rank {} are {}\n", comm_.mpi_rank(),
         describe_own_bytes(state_, before, target, options_.shuffle.mode)
     );
@@ -307,23 +313,23 @@ class Check {
   }
 
   void print_summary() {
-    const std::int64_t high_water = all_reduce_max(report_.high_water_bytes, comm_);
-    const std::int64_t bound = all_reduce_max(report_.memory_bound_bytes, comm_);
-    const std::int64_t state_bytes = all_reduce_max(state_.bytes(), comm_);
-    const int num_nodes = count_nodes(comm_);
+    const std::int64_t high_water = comm::all_reduce_max(report_.high_water_bytes, comm_);
+    const std::int64_t bound = comm::all_reduce_max(report_.memory_bound_bytes, comm_);
+    const std::int64_t state_bytes = comm::all_reduce_max(state_.bytes(), comm_);
+    const int num_nodes = comm::count_nodes(comm_);
     std::sort(seconds_.begin(), seconds_.end());
-    const double seconds = all_reduce_max(seconds_[seconds_.size() / 2], comm_);
+    const double seconds = comm::all_reduce_max(seconds_[seconds_.size() / 2], comm_);
     if (!comm_.is_root()) {
       return;
     }
     const std::int64_t bytes = report_.planned_bytes + report_.planned_here_bytes;
-    const StateShape& shape = options_.shape;
+    const shuffle::StateShape& shape = options_.shape;
     print_output(
         "ranks: {} (EP {} x EDP {}, on {} node{}), {} layers x {} experts of {:.3f} MB, at most "
         "{:.3f} MB a rank\n",
         comm_.num_mpi_ranks(), shape.ep, shape.edp, num_nodes, num_nodes == 1 ? "" : "s",
         shape.num_layers, shape.num_experts,
-        static_cast<double>(bytes_per_expert(shape)) / kMegabyte,
+        static_cast<double>(shuffle::bytes_per_expert(shape)) / kMegabyte,
         static_cast<double>(state_bytes) / kMegabyte
     );
     if (options_.transport == TransportKind::kAuto && !choice_.why_not_nccl.empty()) {
@@ -346,18 +352,18 @@ class Check {
   }
 
   const CheckRequest& options_;
-  const Communicator& comm_;
+  const comm::Communicator& comm_;
   TransportChoice choice_;
-  std::unique_ptr<FaultTransport> faulty_;
+  std::unique_ptr<shuffle::FaultTransport> faulty_;
   Placement first_;
   Placement second_;
-  ClosedFormState state_;
+  shuffle::ClosedFormState state_;
   PlacementTable table_;
   ShuffleReport report_;
   std::vector<double> seconds_;
 };
 
-void run_shuffle_check(const CheckRequest& asked, const Communicator& comm) {
+void run_shuffle_check(const CheckRequest& asked, const comm::Communicator& comm) {
   const CheckRequest request = completed(asked, comm.num_mpi_ranks());
   Check check{request, comm};
   check.run();

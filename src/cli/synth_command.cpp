@@ -17,21 +17,21 @@ namespace {
 constexpr double kMaxInteger = 1e9;
 constexpr Range kCount = {1, kMaxInteger};
 
-constexpr Choice<WindowForm> kForms[] = {
-    {"counts", WindowForm::kCounts}, {"routes", WindowForm::kRoutes}};
+constexpr Choice<synth::WindowForm> kForms[] = {
+    {"counts", synth::WindowForm::kCounts}, {"routes", synth::WindowForm::kRoutes}};
 
 // What the options of `synth` set.
 struct SynthCommandRequest {
   CommonOptions common;
-  SynthRequest synth;
+  synth::SynthRequest synth;
   std::optional<std::int64_t> num_prompts;  // not given: the default, or as the samples need
 };
 
 void add_window(OptionTable& table, SynthCommandRequest& request) {
-  SynthOptions& window = request.synth.window;
+  synth::SynthOptions& window = request.synth.window;
   table.parsed(
-      "preset", "NAME", window.model, find_preset, "",
-      fmt::format("the model: {}", fmt::join(preset_names(), ", ")), {.required = true}
+      "preset", "NAME", window.model, domain::find_preset, "",
+      fmt::format("the model: {}", fmt::join(domain::preset_names(), ", ")), {.required = true}
   );
   table.text(
       "out,o", "DIR", request.synth.out, "the window's folder",
@@ -55,7 +55,7 @@ void add_window(OptionTable& table, SynthCommandRequest& request) {
   table.number("rollouts", "N", window.rollouts, kCount, "samples a prompt");
 }
 
-void add_lengths(OptionTable& table, SynthOptions& window) {
+void add_lengths(OptionTable& table, synth::SynthOptions& window) {
   table.number("length-median", "N", window.length_median, kCount, "median response, tokens");
   table.number(
       "length-between", "N", window.length_between, {0, 5}, "spread of log lengths between prompts"
@@ -71,9 +71,9 @@ void add_lengths(OptionTable& table, SynthOptions& window) {
   );
 }
 
-void add_routing(OptionTable& table, SynthOptions& window) {
+void add_routing(OptionTable& table, synth::SynthOptions& window) {
   table.parsed(
-      "popularity", "KIND", window.popularity, parse_popularity, "",
+      "popularity", "KIND", window.popularity, synth::parse_popularity, "",
       "of experts: lognormal:SIGMA, zipf:EXPONENT or flat; default: lognormal:1.1, with a "
       "pattern flat"
   );
@@ -86,8 +86,11 @@ void add_routing(OptionTable& table, SynthOptions& window) {
       "variance of counts against independent tokens"
   );
   table.parsed(
-      "pattern", "NAME", window.pattern, parse_pattern, std::string(name_of(window.pattern)),
-      fmt::format("a workload with one cause of imbalance: {}", fmt::join(pattern_names(), ", "))
+      "pattern", "NAME", window.pattern, synth::parse_pattern,
+      std::string(synth::name_of(window.pattern)),
+      fmt::format(
+          "a workload with one cause of imbalance: {}", fmt::join(synth::pattern_names(), ", ")
+      )
   );
   table.number("pattern-ep", "N", window.pattern_ep, kCount, "EP ranks that a pattern is made for");
   table.number("heat", "N", window.heat, {1, 1e6}, "popularity of a pattern's hot experts");
@@ -97,7 +100,7 @@ void add_routing(OptionTable& table, SynthOptions& window) {
   );
 }
 
-void add_form(OptionTable& table, SynthOptions& window) {
+void add_form(OptionTable& table, synth::SynthOptions& window) {
   table.choice(
       "form", "FORM", window.form, kForms,
       "counts (per sample and expert) or routes (of every token)"
@@ -120,23 +123,23 @@ OptionTable synth_options(SynthCommandRequest& request) {
 }
 
 // What several options decide together.
-SynthRequest completed(const SynthCommandRequest& asked) {
-  SynthRequest request = asked.synth;
-  SynthOptions& window = request.window;
+synth::SynthRequest completed(const SynthCommandRequest& asked) {
+  synth::SynthRequest request = asked.synth;
+  synth::SynthOptions& window = request.window;
   if (asked.num_prompts) {
     window.num_prompts = *asked.num_prompts;
   } else if (window.num_samples > 0) {
-    window.num_prompts = ceil_divide(window.num_samples, window.rollouts);
+    window.num_prompts = base::ceil_divide(window.num_samples, window.rollouts);
   }
   RP_CHECK(
-      window.form == WindowForm::kRoutes || !(window.all_layers || window.last_route),
+      window.form == synth::WindowForm::kRoutes || !(window.all_layers || window.last_route),
       ErrorCode::kUsage, "--all-layers and --last-route need --form routes"
   );
   return request;
 }
 
 // Tenths of the work, each on a line of stderr.
-SynthProgress progress_of(const CommonOptions& common) {
+synth::SynthProgress progress_of(const CommonOptions& common) {
   const ProgressStyle style =
       progress_style(true, common.verbosity(), common.progress, stderr_is_terminal());
   if (style == ProgressStyle::kNone) {
@@ -146,14 +149,14 @@ SynthProgress progress_of(const CommonOptions& common) {
     const int reached = static_cast<int>(done * 10.0);
     if (reached > tenths) {
       tenths = reached;
-      report("synth done={}%\n", 10 * reached);
+      base::report("synth done={}%\n", 10 * reached);
     }
   };
 }
 
-void run_command(const SynthCommandRequest& asked, const Communicator& comm) {
-  const SynthRequest request = agree_on([&asked] { return completed(asked); }, comm);
-  const SynthSummary summary = run_synth(request, progress_of(asked.common), comm);
+void run_command(const SynthCommandRequest& asked, const comm::Communicator& comm) {
+  const synth::SynthRequest request = comm::agree_on([&asked] { return completed(asked); }, comm);
+  const synth::SynthSummary summary = synth::run_synth(request, progress_of(asked.common), comm);
   if (comm.is_root()) {
     print_output(
         "{{\"samples\": {}, \"tokens\": {}, \"median_tokens\": {}, \"longest_tokens\": {}, "

@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 void agree_ok(const std::optional<Error>& mine, const Communicator& comm) {
   const int first = all_reduce_min(mine ? comm.mpi_rank() : comm.num_mpi_ranks(), comm);
   if (first == comm.num_mpi_ranks()) {
@@ -29,7 +29,8 @@ void agree_ok(const std::optional<Error>& mine, const Communicator& comm) {
 }
 
 void agree_same(const std::string& mine, const char* what, const Communicator& comm) {
-  const std::optional<int> other = find_other_rank(digest_of(std::as_bytes(std::span(mine))), comm);
+  const std::optional<int> other =
+      find_other_rank(base::digest_of(std::as_bytes(std::span(mine))), comm);
   if (!other) {
     return;
   }
@@ -40,7 +41,7 @@ void agree_same(const std::string& mine, const char* what, const Communicator& c
   };
   const std::string at_root = text_of(0);
   const std::string at_other = text_of(*other);
-  fail(
+  base::fail(
       ErrorCode::kPlanDisagreement, "{}: rank 0 holds {}, rank {} holds {}", what, at_root, *other,
       at_other
   );
@@ -105,10 +106,10 @@ std::vector<NamedEvidence> unpack(const PackedEvidence& packed) {
   return evidence;
 }
 
-Digest digest_of_packed(const PackedEvidence& packed) {
-  DigestBuilder builder;
+base::Digest digest_of_packed(const PackedEvidence& packed) {
+  base::DigestBuilder builder;
   builder.add_all(packed.ends);
-  const Digest text = digest_of(std::as_bytes(std::span(packed.text)));
+  const base::Digest text = base::digest_of(std::as_bytes(std::span(packed.text)));
   builder.add(text.high);
   builder.add(text.low);
   return builder.finish();
@@ -150,8 +151,9 @@ std::string first_difference(
 
 }  // namespace
 
-std::optional<int> find_other_rank(const Digest& mine, const Communicator& comm) {
-  const std::vector<Digest> all = all_gather_value(mine, comm);  // the same list on every rank
+std::optional<int> find_other_rank(const base::Digest& mine, const Communicator& comm) {
+  const std::vector<base::Digest> all =
+      all_gather_value(mine, comm);  // the same list on every rank
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
       return static_cast<int>(rank);
@@ -169,7 +171,7 @@ void agree_on_inputs(const std::vector<NamedEvidence>& mine, const Communicator&
   const std::vector<NamedEvidence> at_root = broadcast_evidence(packed, 0, comm);
   const std::vector<NamedEvidence> at_other = broadcast_evidence(packed, *other, comm);
   const std::string name = first_difference(at_root, at_other);
-  fail(
+  base::fail(
       ErrorCode::kInputDisagreement, "{} is {} on rank 0 and {} on rank {}", name,
       value_in(at_root, name), value_in(at_other, name), *other
   );
@@ -181,7 +183,7 @@ void agree_on_numbers(
     std::span<const std::int64_t> mine,
     const Communicator& comm
 ) {
-  const std::optional<int> other = find_other_rank(digest_of(std::as_bytes(mine)), comm);
+  const std::optional<int> other = find_other_rank(base::digest_of(std::as_bytes(mine)), comm);
   if (!other) {
     return;
   }
@@ -194,10 +196,10 @@ void agree_on_numbers(
       *other
   );
   const auto first = std::ranges::mismatch(at_root, at_other);
-  fail(
+  base::fail(
       ErrorCode::kInputDisagreement, "{}: {} {} is {} on rank 0 and {} on rank {}", name, element,
       first.in1 - at_root.begin(), *first.in1, *first.in2, *other
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::comm

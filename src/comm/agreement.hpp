@@ -13,7 +13,7 @@
 #include "comm/communicator.hpp"
 #include "routepack/error.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 
 // Collective. Throws on every rank the error of the lowest rank that has one.
 void agree_ok(const std::optional<Error>& mine, const Communicator& comm);
@@ -78,6 +78,8 @@ void agree_on_numbers(
 );
 
 // Collective. The lowest rank whose digest is not rank 0's; empty where all are equal.
-[[nodiscard]] std::optional<int> find_other_rank(const Digest& mine, const Communicator& comm);
+[[nodiscard]] std::optional<int> find_other_rank(
+    const base::Digest& mine, const Communicator& comm
+);
 
-}  // namespace routepack
+}  // namespace routepack::comm

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace routepack {
+namespace routepack::comm {
 namespace detail {
 namespace {
 
@@ -108,4 +108,4 @@ int count_nodes(const Communicator& comm) {
   return all_reduce_sum(comm.split_by_node().is_root() ? 1 : 0, comm);
 }
 
-}  // namespace routepack
+}  // namespace routepack::comm

@@ -10,7 +10,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 
 namespace detail {
 
@@ -149,4 +149,4 @@ void barrier(const Communicator& comm);
 // Machines that the ranks run on.
 [[nodiscard]] int count_nodes(const Communicator& comm);
 
-}  // namespace routepack
+}  // namespace routepack::comm

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) {
@@ -15,7 +15,7 @@ void check_mpi(int code, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  fail(
+  base::fail(
       ErrorCode::kTransferFailed, "{}: {}", call,
       std::string(text.data(), static_cast<std::size_t>(length))
   );
@@ -87,4 +87,4 @@ Share share_of(std::int64_t count, int part, int num_parts) {
   return Share{begin, begin + base + (part < extra ? 1 : 0)};
 }
 
-}  // namespace routepack
+}  // namespace routepack::comm

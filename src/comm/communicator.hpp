@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace routepack {
+namespace routepack::comm {
 
 // Throws TRANSFER_FAILED with the call and MPI's text unless the code is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
@@ -56,6 +56,6 @@ struct Share {
 };
 [[nodiscard]] Share share_of(std::int64_t count, int part, int num_parts);
 
-}  // namespace routepack
+}  // namespace routepack::comm
 
-#define RP_MPI(call) ::routepack::check_mpi((call), #call)
+#define RP_MPI(call) ::routepack::comm::check_mpi((call), #call)

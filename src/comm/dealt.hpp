@@ -10,7 +10,7 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 
 // The MPI rank that an item belongs to.
 [[nodiscard]] inline int owner_of_dealt(std::size_t item, const Communicator& comm) {
@@ -66,7 +66,7 @@ void for_each_dealt(
   const std::vector<std::size_t> items = dealt_items(count, comm);
   agree_on(
       [&] {
-        parallel_for(items.size(), num_threads, [&](std::size_t position) {
+        base::parallel_for(items.size(), num_threads, [&](std::size_t position) {
           work(position, items[position]);
         });
       },
@@ -74,4 +74,4 @@ void for_each_dealt(
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::comm

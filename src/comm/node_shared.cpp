@@ -18,7 +18,7 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 namespace {
 
 // What the node's root tells the others about the memory that it has made. The path alone could
@@ -139,7 +139,7 @@ std::byte* map_alone(std::size_t bytes) {
 }
 
 void check_memory(std::size_t bytes, int num_copies) {
-  const auto memory = static_cast<std::size_t>(node_memory_bytes());
+  const auto memory = static_cast<std::size_t>(base::node_memory_bytes());
   RP_CHECK(
       bytes <= memory / static_cast<std::size_t>(num_copies), ErrorCode::kNumberOutOfRange,
       "out of memory: {} bytes are to be held {} times on a node of {}", bytes, num_copies, memory
@@ -188,4 +188,4 @@ void NodeSharedBytes::synchronize(const Communicator& sharers) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-}  // namespace routepack
+}  // namespace routepack::comm

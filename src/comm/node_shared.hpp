@@ -10,7 +10,7 @@
 
 #include "comm/communicator.hpp"
 
-namespace routepack {
+namespace routepack::comm {
 
 // Where common memory comes from: "" is anonymous memory, which other ranks of the machine open
 // through /proc; anything else a folder for a file that is unlinked as soon as all have opened it.
@@ -65,4 +65,4 @@ class NodeSharedArray {
   std::size_t size_ = 0;
 };
 
-}  // namespace routepack
+}  // namespace routepack::comm

@@ -6,7 +6,7 @@
 
 #include "io/window_reader.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 
 // Samples [begin, end) of the window.
 struct SampleRange {
@@ -24,13 +24,13 @@ struct CountedDemand {
 // DUPLICATE_EXPERT_IN_ROW, PARTIAL_SENTINEL or LAYER_ALL_ZERO naming the first faulty sample, token
 // and layer, and FILE_MALFORMED where the file has become shorter. Equal to count_routes_exact in
 // result and errors.
-[[nodiscard]] CountedDemand count_routes(const RouteView& routes, SampleRange range);
+[[nodiscard]] CountedDemand count_routes(const io::RouteView& routes, SampleRange range);
 
 // The same from `counts` [N, L, E], converted to 32 bits and checked sample by sample. Throws
 // NUMBER_OUT_OF_RANGE for an entry below 0 or above its sample's length, DEMAND_NOT_CONSERVED where
 // a sample's layers differ in their totals or exceed top_k * length, naming sample and layer.
 [[nodiscard]] CountedDemand read_counts(
-    const WindowHeader& header, const NpyFile& counts, SampleRange range
+    const io::WindowHeader& header, const io::NpyFile& counts, SampleRange range
 );
 
-}  // namespace routepack
+}  // namespace routepack::demand

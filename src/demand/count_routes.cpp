@@ -13,7 +13,7 @@
 #include "demand/count.hpp"
 #include "demand/exact_routes.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 // The two inner loops: "are these lines all distinct experts?" and "count them". A line is the
@@ -102,7 +102,7 @@ class SampleCounter {
   using Counter = std::uint16_t;
 
   // For samples in front of `end_sample`.
-  SampleCounter(const RouteView& routes, std::int64_t end_sample)
+  SampleCounter(const io::RouteView& routes, std::int64_t end_sample)
       : routes_(routes),
         reader_(routes, routes.route_offsets[static_cast<std::size_t>(end_sample)], kBufferBytes),
         checker_(routes.top_k, routes.num_experts),
@@ -149,7 +149,7 @@ class SampleCounter {
     }
     const auto ids_per_token = static_cast<std::size_t>(routes_.ids_per_token());
     for (; !tile.empty(); tile = tile.subspan(ids_per_token)) {
-      for (const LayerRun& run : routes_.runs) {
+      for (const io::LayerRun& run : routes_.runs) {
         const std::int64_t begin = std::int64_t{run.first_axis} * routes_.top_k;
         const std::int64_t size = std::int64_t{run.count} * routes_.top_k;
         if (!checker_.are_valid(
@@ -184,7 +184,7 @@ class SampleCounter {
     const std::int64_t ids_per_token = routes_.ids_per_token();
     const T* const end = tile.data() + tile.size();
     for (const T* ids = tile.data(); ids != end; ids += ids_per_token) {
-      for (const LayerRun& run : routes_.runs) {
+      for (const io::LayerRun& run : routes_.runs) {
         count_lines<kTopK>(
             ids + std::int64_t{run.first_axis} * routes_.top_k, run.count, routes_.top_k,
             routes_.num_experts,
@@ -201,7 +201,7 @@ class SampleCounter {
     std::ranges::fill(counters_, Counter{0});
   }
 
-  const RouteView& routes_;
+  const io::RouteView& routes_;
   RouteReader reader_;
   LineChecker<T> checker_;
   std::int64_t tile_tokens_;
@@ -210,7 +210,7 @@ class SampleCounter {
 
 }  // namespace
 
-CountedDemand count_routes(const RouteView& routes, SampleRange range) {
+CountedDemand count_routes(const io::RouteView& routes, SampleRange range) {
   // The vector check compares every pair of a line; above this the exact path is no slower.
   constexpr int kMaxFastTopK = 64;
   if (routes.top_k > kMaxFastTopK) {
@@ -220,7 +220,7 @@ CountedDemand count_routes(const RouteView& routes, SampleRange range) {
                            static_cast<std::size_t>(routes.num_experts);
   CountedDemand counted;
   counted.demand.resize(static_cast<std::size_t>(range.size()) * sample_size);
-  with_type_of(routes.ids->dtype(), [&](auto type) {
+  io::with_type_of(routes.ids->dtype(), [&](auto type) {
     SampleCounter<decltype(type)> counter(routes, range.end);
     for (std::int64_t sample = range.begin; sample < range.end; ++sample) {
       const auto first = static_cast<std::size_t>(sample - range.begin) * sample_size;
@@ -232,4 +232,4 @@ CountedDemand count_routes(const RouteView& routes, SampleRange range) {
   return counted;
 }
 
-}  // namespace routepack
+}  // namespace routepack::demand

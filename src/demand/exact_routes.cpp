@@ -9,7 +9,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 constexpr std::int64_t kMissing = -1;
@@ -20,12 +20,12 @@ constexpr std::int64_t kBufferBytes = 64 << 10;
 class SampleRoutes {
  public:
   // Both must outlive it.
-  SampleRoutes(const RouteView& routes, std::int64_t sample, RouteReader& reader)
+  SampleRoutes(const io::RouteView& routes, std::int64_t sample, RouteReader& reader)
       : routes_(routes),
         sample_(sample),
         reader_(reader),
         ids_(static_cast<std::size_t>(routes.top_k)) {
-    for (const LayerRun& run : routes.runs) {
+    for (const io::LayerRun& run : routes.runs) {
       for (int offset = 0; offset < run.count; ++offset) {
         axis_of_layer_.push_back(run.first_axis + offset);
       }
@@ -37,7 +37,7 @@ class SampleRoutes {
     const std::int64_t first_token = routes_.route_offsets[static_cast<std::size_t>(sample_)];
     const std::int64_t first =
         std::int64_t{axis_of_layer_[static_cast<std::size_t>(layer)]} * routes_.top_k;
-    with_type_of(routes_.ids->dtype(), [&](auto type) {
+    io::with_type_of(routes_.ids->dtype(), [&](auto type) {
       const auto values = reader_.ids<decltype(type)>(first_token + token, 1)
                               .subspan(static_cast<std::size_t>(first), ids_.size());
       std::ranges::transform(values, ids_.begin(), [](auto id) {
@@ -100,7 +100,7 @@ class SampleRoutes {
         "sample {}: layer {} is all zeros, it was not captured", sample_, model_layer(layer)
     );
     const bool zeros = id == 0 && every_id_is(token, 0);
-    fail(
+    base::fail(
         ErrorCode::kDuplicateExpertInRow, "{}: expert id {} appears twice among the top {}{}",
         where(token, layer), id, routes_.top_k,
         zeros
@@ -126,7 +126,7 @@ class SampleRoutes {
     return any;
   }
 
-  const RouteView& routes_;
+  const io::RouteView& routes_;
   std::int64_t sample_;
   RouteReader& reader_;
   std::vector<int> axis_of_layer_;
@@ -135,14 +135,16 @@ class SampleRoutes {
 
 // A reader of one sample's routes.
 RouteReader reader_of(
-    const RouteView& routes, std::int64_t sample, std::int64_t buffer_bytes = kBufferBytes
+    const io::RouteView& routes, std::int64_t sample, std::int64_t buffer_bytes = kBufferBytes
 ) {
   return {routes, routes.route_offsets[static_cast<std::size_t>(sample) + 1], buffer_bytes};
 }
 
 }  // namespace
 
-RouteReader::RouteReader(const RouteView& routes, std::int64_t end_token, std::int64_t buffer_bytes)
+RouteReader::RouteReader(
+    const io::RouteView& routes, std::int64_t end_token, std::int64_t buffer_bytes
+)
     : file_(*routes.ids),
       bytes_per_token_(routes.bytes_per_token()),
       end_token_(end_token),
@@ -176,7 +178,7 @@ void RouteReader::load(std::int64_t first, std::int64_t count) {
   end_ = first + count;
 }
 
-std::int64_t num_tokens_without_fillers(const RouteView& routes, std::int64_t sample) {
+std::int64_t num_tokens_without_fillers(const io::RouteView& routes, std::int64_t sample) {
   std::int64_t end = routes.num_routes(sample);
   if (routes.top_k == 1 || end != routes.lengths[static_cast<std::size_t>(sample)]) {
     return end;
@@ -198,7 +200,7 @@ std::int64_t num_tokens_without_fillers(const RouteView& routes, std::int64_t sa
 }
 
 std::int64_t add_tokens_exact(
-    const RouteView& routes,
+    const io::RouteView& routes,
     std::int64_t sample,
     TokenRange tokens,
     RouteReader& reader,
@@ -220,7 +222,7 @@ std::int64_t add_tokens_exact(
   return routed;
 }
 
-CountedDemand count_routes_exact(const RouteView& routes, SampleRange range) {
+CountedDemand count_routes_exact(const io::RouteView& routes, SampleRange range) {
   const auto sample_size = static_cast<std::size_t>(routes.num_moe_layers()) *
                            static_cast<std::size_t>(routes.num_experts);
   CountedDemand counted;
@@ -236,4 +238,4 @@ CountedDemand count_routes_exact(const RouteView& routes, SampleRange range) {
   return counted;
 }
 
-}  // namespace routepack
+}  // namespace routepack::demand

@@ -10,7 +10,7 @@
 #include "demand/count.hpp"
 #include "io/window_reader.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 
 // Token routes in private memory: what is checked there is what is counted, whatever happens to the
 // file meanwhile.
@@ -18,7 +18,7 @@ class RouteReader {
  public:
   // Reads ahead, up to about `buffer_bytes` at once and never past token `end_token` of the window.
   // `routes` must outlive it.
-  RouteReader(const RouteView& routes, std::int64_t end_token, std::int64_t buffer_bytes);
+  RouteReader(const io::RouteView& routes, std::int64_t end_token, std::int64_t buffer_bytes);
 
   // Has these tokens in memory; the calls of ids() within them read nothing more.
   void hold(std::int64_t first, std::int64_t count) { (void)tokens(first, count); }
@@ -35,7 +35,7 @@ class RouteReader {
   [[nodiscard]] std::span<const std::byte> tokens(std::int64_t first, std::int64_t count);
   void load(std::int64_t first, std::int64_t count);
 
-  const NpyFile& file_;
+  const io::NpyFile& file_;
   std::int64_t bytes_per_token_;
   std::int64_t end_token_;
   std::int64_t ahead_;  // tokens
@@ -46,13 +46,15 @@ class RouteReader {
 };
 
 // The oracle of count_routes: the same contract, one id at a time.
-[[nodiscard]] CountedDemand count_routes_exact(const RouteView& routes, SampleRange range);
+[[nodiscard]] CountedDemand count_routes_exact(const io::RouteView& routes, SampleRange range);
 
 // Tokens of a sample that have a route, less the fillers that some trainers append, to the last
 // token or to the last turns: with `length` routes, the last ones that are zeros at every MoE
 // layer. The first is none: a sample of zeros alone was not captured. With top_k = 1 a filler
 // cannot be told from a route to expert 0, and is none.
-[[nodiscard]] std::int64_t num_tokens_without_fillers(const RouteView& routes, std::int64_t sample);
+[[nodiscard]] std::int64_t num_tokens_without_fillers(
+    const io::RouteView& routes, std::int64_t sample
+);
 
 // Tokens of a sample, counted from its first.
 struct TokenRange {
@@ -63,11 +65,11 @@ struct TokenRange {
 // Adds the routes of some tokens of a sample to `demand` [L, E] and returns how many of them have
 // one: tokens of -1 at every MoE layer have none. `reader` holds what is counted.
 [[nodiscard]] std::int64_t add_tokens_exact(
-    const RouteView& routes,
+    const io::RouteView& routes,
     std::int64_t sample,
     TokenRange tokens,
     RouteReader& reader,
     std::span<std::uint32_t> demand
 );
 
-}  // namespace routepack
+}  // namespace routepack::demand

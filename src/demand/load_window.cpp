@@ -15,21 +15,21 @@
 #include "comm/collectives.hpp"
 #include "io/input_file.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
-std::vector<NamedEvidence> metadata_evidence(const WindowHeader& header) {
+std::vector<comm::NamedEvidence> metadata_evidence(const io::WindowHeader& header) {
   const WindowShape& shape = header.shape;
   const auto entry = [](const char* key, const std::string& value) {
-    return NamedEvidence{fmt::format("'{}' of window.json", key), value};
+    return comm::NamedEvidence{fmt::format("'{}' of window.json", key), value};
   };
   const auto form = [&] {
     switch (header.form) {
-      case DemandForm::kRoutes:
+      case io::DemandForm::kRoutes:
         return "routes";
-      case DemandForm::kCounts:
+      case io::DemandForm::kCounts:
         return "counts";
-      case DemandForm::kNone:
+      case io::DemandForm::kNone:
         break;
     }
     return "none";
@@ -44,22 +44,22 @@ std::vector<NamedEvidence> metadata_evidence(const WindowHeader& header) {
 }
 
 // The array that no rank reads whole; none for lengths alone.
-std::optional<InputFile> open_array(const WindowHeader& header) {
-  if (header.form == DemandForm::kNone) {
+std::optional<io::InputFile> open_array(const io::WindowHeader& header) {
+  if (header.form == io::DemandForm::kNone) {
     return std::nullopt;
   }
-  const char* name = header.form == DemandForm::kRoutes ? "routed_experts.npy" : "demand.npy";
-  return InputFile((std::filesystem::path(header.folder) / name).string());
+  const char* name = header.form == io::DemandForm::kRoutes ? "routed_experts.npy" : "demand.npy";
+  return io::InputFile((std::filesystem::path(header.folder) / name).string());
 }
 
-std::vector<NamedEvidence> array_evidence(const std::optional<InputFile>& array) {
+std::vector<comm::NamedEvidence> array_evidence(const std::optional<io::InputFile>& array) {
   if (!array) {
     return {};
   }
-  const FileSample sample = sample_file(*array);
+  const io::FileSample sample = io::sample_file(*array);
   return {
       {std::filesystem::path(array->path()).filename().string(),
-       fmt::format("{} bytes with digest {}", sample.bytes, to_hex(sample.digest))}};
+       fmt::format("{} bytes with digest {}", sample.bytes, base::to_hex(sample.digest))}};
 }
 
 // Collective. Throws INPUT_DISAGREEMENT on every rank, naming the file, both values and the two
@@ -67,17 +67,18 @@ std::vector<NamedEvidence> array_evidence(const std::optional<InputFile>& array)
 // offsets whole, the large array by its size and blocks of its bytes. Ranks may see different
 // folders under one name (stale caches, copies on each node), and paths may differ.
 // FILE_MALFORMED instead where a file changes between the ranks' looks at it.
-void agree_on_window(const WindowHeader& header, const Communicator& comm) {
-  const std::optional<InputFile> array = agree_on([&] { return open_array(header); }, comm);
+void agree_on_window(const io::WindowHeader& header, const comm::Communicator& comm) {
+  const std::optional<io::InputFile> array =
+      comm::agree_on([&] { return open_array(header); }, comm);
   try {
-    agree_on_inputs(metadata_evidence(header), comm);
-    agree_on_numbers("lengths.npy", "sample", header.lengths, comm);
-    agree_on_numbers("the file of groups", "sample", header.groups, comm);
-    agree_on_numbers("row_offsets.npy", "entry", header.route_offsets, comm);
-    agree_on_inputs(agree_on([&] { return array_evidence(array); }, comm), comm);
+    comm::agree_on_inputs(metadata_evidence(header), comm);
+    comm::agree_on_numbers("lengths.npy", "sample", header.lengths, comm);
+    comm::agree_on_numbers("the file of groups", "sample", header.groups, comm);
+    comm::agree_on_numbers("row_offsets.npy", "entry", header.route_offsets, comm);
+    comm::agree_on_inputs(comm::agree_on([&] { return array_evidence(array); }, comm), comm);
   } catch (const Error&) {  // the same on every rank
     // Ranks that share a folder see different files where these change between their looks.
-    agree_on(
+    comm::agree_on(
         [&] {
           header.check_unchanged();
           if (array) {
@@ -103,19 +104,19 @@ CountedDemand read_unchanged(const Source& source, Read&& read) {
   }
 }
 
-CountedDemand count_demand(const WindowHeader& header, SampleRange range) {
+CountedDemand count_demand(const io::WindowHeader& header, SampleRange range) {
   switch (header.form) {
-    case DemandForm::kRoutes: {
-      const RouteFile routes(header);
+    case io::DemandForm::kRoutes: {
+      const io::RouteFile routes(header);
       routes.advise(range.begin, range.end);
       return read_unchanged(routes, [&] { return count_routes(routes.view(), range); });
     }
-    case DemandForm::kCounts: {
-      const CountFile counts(header);
+    case io::DemandForm::kCounts: {
+      const io::CountFile counts(header);
       counts.advise(range.begin, range.end);
       return read_unchanged(counts, [&] { return read_counts(header, counts.array(), range); });
     }
-    case DemandForm::kNone:
+    case io::DemandForm::kNone:
       break;
   }
   return {};
@@ -123,15 +124,17 @@ CountedDemand count_demand(const WindowHeader& header, SampleRange range) {
 
 // Before anything of that size is allocated: a few kilobytes of metadata can ask for any amount,
 // and where memory is overcommitted nothing fails until the kernel ends a process.
-void check_demand_fits(const WindowHeader& header, SampleRange mine, const Communicator& comm) {
-  const Communicator node = comm.split_by_node();
-  const std::int64_t node_samples = all_reduce_sum(mine.size(), node);
+void check_demand_fits(
+    const io::WindowHeader& header, SampleRange mine, const comm::Communicator& comm
+) {
+  const comm::Communicator node = comm.split_by_node();
+  const std::int64_t node_samples = comm::all_reduce_sum(mine.size(), node);
   const WindowShape& shape = header.shape;
   // Far from overflow: 2^31 samples of 2^22 counters.
   const std::int64_t per_sample = std::int64_t{shape.num_moe_layers()} * shape.num_experts *
                                   static_cast<std::int64_t>(sizeof(std::uint32_t));
-  const std::int64_t memory = node_memory_bytes();
-  agree_on(
+  const std::int64_t memory = base::node_memory_bytes();
+  comm::agree_on(
       [&] {
         RP_CHECK(
             node_samples * per_sample <= memory, ErrorCode::kNumberOutOfRange,
@@ -148,9 +151,9 @@ void check_demand_fits(const WindowHeader& header, SampleRange mine, const Commu
 // Tokens without a route, of this rank's samples. Counts need not be multiples of top_k in each
 // sample, so the division is of running totals: the ranks' shares add up to the window's.
 std::int64_t count_unrouted(
-    const WindowSlice& slice, std::int64_t routed_pairs, const Communicator& comm
+    const WindowSlice& slice, std::int64_t routed_pairs, const comm::Communicator& comm
 ) {
-  const std::vector<std::int64_t> pairs = all_gather_value(routed_pairs, comm);
+  const std::vector<std::int64_t> pairs = comm::all_gather_value(routed_pairs, comm);
   if (slice.shape.num_moe_layers() == 0) {
     return 0;  // a dense model routes nothing, and nothing is missing
   }
@@ -163,14 +166,14 @@ std::int64_t count_unrouted(
 
 }  // namespace
 
-std::vector<SampleRange> slice_samples(const WindowHeader& header, int num_parts) {
+std::vector<SampleRange> slice_samples(const io::WindowHeader& header, int num_parts) {
   const auto num_samples = static_cast<std::int64_t>(header.lengths.size());
   const WindowShape& shape = header.shape;
   // Ids of a token route against counters of a sample; their widths are close enough to 1.
   const std::int64_t per_route = std::int64_t{shape.num_moe_layers()} * shape.top_k;
   const std::int64_t per_sample = std::int64_t{shape.num_moe_layers()} * shape.num_experts + 1;
   const auto work_before = [&](std::int64_t sample) {
-    const std::int64_t routes = header.form == DemandForm::kRoutes
+    const std::int64_t routes = header.form == io::DemandForm::kRoutes
                                     ? header.route_offsets[static_cast<std::size_t>(sample)]
                                     : 0;
     return static_cast<double>(routes) * static_cast<double>(per_route) +
@@ -194,18 +197,18 @@ std::vector<SampleRange> slice_samples(const WindowHeader& header, int num_parts
 
 WindowSlice load_window(
     const std::string& folder,
-    const Communicator& comm,
+    const comm::Communicator& comm,
     const std::function<void(const WindowShape&)>& check_shape
 ) {
-  WindowHeader header = agree_on([&] { return open_window(folder); }, comm);
+  io::WindowHeader header = comm::agree_on([&] { return io::open_window(folder); }, comm);
   agree_on_window(header, comm);
   if (check_shape) {
-    agree_on([&] { check_shape(header.shape); }, comm);
+    comm::agree_on([&] { check_shape(header.shape); }, comm);
   }
   const SampleRange mine =
       slice_samples(header, comm.num_mpi_ranks())[static_cast<std::size_t>(comm.mpi_rank())];
   check_demand_fits(header, mine, comm);
-  CountedDemand counted = agree_on(
+  CountedDemand counted = comm::agree_on(
       [&] { return read_unchanged(header, [&] { return count_demand(header, mine); }); }, comm
   );
   WindowSlice slice;
@@ -217,4 +220,4 @@ WindowSlice load_window(
   return slice;
 }
 
-}  // namespace routepack
+}  // namespace routepack::demand

@@ -10,11 +10,11 @@
 #include "io/window_reader.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 
 // Which consecutive samples each rank counts: `num_parts` ranges that cover all samples in order,
 // some possibly empty, about equal in bytes to read and write. A pure function of its arguments.
-[[nodiscard]] std::vector<SampleRange> slice_samples(const WindowHeader& header, int num_parts);
+[[nodiscard]] std::vector<SampleRange> slice_samples(const io::WindowHeader& header, int num_parts);
 
 // Collective. The slices of all ranks are the window, whatever their number. `folder` may be
 // another path on each rank, with a copy of the window. Throws the same error on every rank: a
@@ -24,8 +24,8 @@ namespace routepack {
 // window by throwing, before its demand is read.
 [[nodiscard]] WindowSlice load_window(
     const std::string& folder,
-    const Communicator& comm,
+    const comm::Communicator& comm,
     const std::function<void(const WindowShape&)>& check_shape = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::demand

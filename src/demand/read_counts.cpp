@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "demand/count.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 // Copies one layer of a sample and returns its total. Entries up to `length` keep the total far
@@ -27,7 +27,7 @@ std::int64_t copy_layer(
     const auto bad = std::ranges::find_if(counts, [&](T count) {
       return std::cmp_less(count, 0) || std::cmp_greater(count, length);
     });
-    fail(
+    base::fail(
         ErrorCode::kNumberOutOfRange,
         "{}, expert {}: demand is {}, allowed are 0 to the {} tokens "
         "of the sample",
@@ -40,7 +40,7 @@ std::int64_t copy_layer(
 // Checks and converts one sample, [L, E]; returns its routed pairs at one layer.
 template <class T>
 std::int64_t convert_sample(
-    const WindowHeader& header,
+    const io::WindowHeader& header,
     std::int64_t sample,
     std::span<const T> counts,
     std::uint32_t* demand
@@ -72,14 +72,16 @@ std::int64_t convert_sample(
 
 }  // namespace
 
-CountedDemand read_counts(const WindowHeader& header, const NpyFile& counts, SampleRange range) {
+CountedDemand read_counts(
+    const io::WindowHeader& header, const io::NpyFile& counts, SampleRange range
+) {
   constexpr std::size_t kBufferBytes = 1 << 20;
   const WindowShape& shape = header.shape;
   const std::size_t sample_size =
       shape.moe_layers.size() * static_cast<std::size_t>(shape.num_experts);
   CountedDemand counted;
   counted.demand.resize(static_cast<std::size_t>(range.size()) * sample_size);
-  with_type_of(counts.dtype(), [&](auto type) {
+  io::with_type_of(counts.dtype(), [&](auto type) {
     using T = decltype(type);
     const auto at_once =
         static_cast<std::int64_t>(std::max<std::size_t>(1, kBufferBytes / sizeof(T) / sample_size));
@@ -101,4 +103,4 @@ CountedDemand read_counts(const WindowHeader& header, const NpyFile& counts, Sam
   return counted;
 }
 
-}  // namespace routepack
+}  // namespace routepack::demand

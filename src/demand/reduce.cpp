@@ -11,7 +11,7 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 namespace {
 
 std::vector<std::int64_t> sum_over_samples(const WindowSlice& slice) {
@@ -26,7 +26,7 @@ std::vector<std::int64_t> sum_over_samples(const WindowSlice& slice) {
   return sum;
 }
 
-void check_conserved(const WindowDemand& window, const WindowShape& shape) {
+void check_conserved(const domain::WindowDemand& window, const WindowShape& shape) {
   const std::int64_t routed = window.total_tokens - window.unrouted_tokens;
   const std::vector<std::int64_t> totals = pairs_of_layers(window.demand);
   for (std::size_t layer = 0; layer < totals.size(); ++layer) {
@@ -42,15 +42,15 @@ void check_conserved(const WindowDemand& window, const WindowShape& shape) {
 
 }  // namespace
 
-WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm) {
+domain::WindowDemand reduce_demand(const WindowSlice& slice, const comm::Communicator& comm) {
   // One message: the demand, then the totals that it is checked against.
   std::vector<std::int64_t> sums = sum_over_samples(slice);
   const std::size_t sample_size = sums.size();
   sums.push_back(slice.num_local());
   sums.push_back(std::accumulate(slice.lengths.begin(), slice.lengths.end(), std::int64_t{0}));
   sums.push_back(slice.unrouted_tokens);
-  sums = all_reduce_sum(std::move(sums), comm);
-  WindowDemand window;
+  sums = comm::all_reduce_sum(std::move(sums), comm);
+  domain::WindowDemand window;
   window.num_samples = sums[sample_size];
   window.total_tokens = sums[sample_size + 1];
   window.unrouted_tokens = sums[sample_size + 2];
@@ -61,7 +61,7 @@ WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm) {
 }
 
 IndexVector<SampleId, std::int64_t> gather_routed_pairs(
-    const WindowSlice& slice, const Communicator& comm
+    const WindowSlice& slice, const comm::Communicator& comm
 ) {
   const auto experts = static_cast<std::ptrdiff_t>(slice.shape.num_experts);
   std::vector<std::int64_t> pairs;
@@ -74,10 +74,10 @@ IndexVector<SampleId, std::int64_t> gather_routed_pairs(
     }
     pairs.push_back(fewest);
   }
-  return IndexVector<SampleId, std::int64_t>{all_gather(pairs, comm)};
+  return IndexVector<SampleId, std::int64_t>{comm::all_gather(pairs, comm)};
 }
 
-std::vector<std::int64_t> pairs_of_layers(const Demand& demand) {
+std::vector<std::int64_t> pairs_of_layers(const domain::Demand& demand) {
   std::vector<std::int64_t> pairs;
   for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
     const std::span<const std::int64_t> experts = demand.of(layer);
@@ -120,20 +120,22 @@ std::vector<NodeBlock> find_blocks(const std::vector<Owner>& owners, std::size_t
 // every byte crosses the network once per node. Where a node's ranks have no memory in common, each
 // of them counts as a node.
 template <class T>
-NodeSharedArray<T> gather_on_nodes(
+comm::NodeSharedArray<T> gather_on_nodes(
     const std::vector<std::uint32_t>& mine,
     std::int64_t num_local,
     std::size_t sample_size,
-    const Communicator& node,
-    const Communicator& comm
+    const comm::Communicator& node,
+    const comm::Communicator& comm
 ) {
-  const std::size_t total = static_cast<std::size_t>(all_reduce_sum(num_local, comm)) * sample_size;
-  NodeSharedArray<T> shared =
-      agree_on([&] { return NodeSharedArray<T>(total, node); }, comm);  // one node may lack memory
-  const Communicator sharers = node.split(shared.is_shared() ? 0 : node.mpi_rank());
-  const Communicator leaders = comm.split(sharers.is_root() ? 0 : 1);
-  const int leader = broadcast_value(leaders.mpi_rank(), 0, sharers);
-  const std::vector<Owner> owners = all_gather_value(Owner{leader, num_local}, comm);
+  const std::size_t total =
+      static_cast<std::size_t>(comm::all_reduce_sum(num_local, comm)) * sample_size;
+  comm::NodeSharedArray<T> shared = comm::agree_on(
+      [&] { return comm::NodeSharedArray<T>(total, node); }, comm
+  );  // one node may lack memory
+  const comm::Communicator sharers = node.split(shared.is_shared() ? 0 : node.mpi_rank());
+  const comm::Communicator leaders = comm.split(sharers.is_root() ? 0 : 1);
+  const int leader = comm::broadcast_value(leaders.mpi_rank(), 0, sharers);
+  const std::vector<Owner> owners = comm::all_gather_value(Owner{leader, num_local}, comm);
   std::size_t begin = 0;
   for (std::size_t rank = 0; std::cmp_less(rank, comm.mpi_rank()); ++rank) {
     begin += static_cast<std::size_t>(owners[rank].num_samples) * sample_size;
@@ -142,24 +144,28 @@ NodeSharedArray<T> gather_on_nodes(
       mine, shared.span().begin() + static_cast<std::ptrdiff_t>(begin),
       [](std::uint32_t pairs) { return static_cast<T>(pairs); }
   );
-  NodeSharedBytes::synchronize(sharers);
+  comm::NodeSharedBytes::synchronize(sharers);
   if (sharers.is_root()) {
     for (const NodeBlock& block : find_blocks(owners, sample_size)) {
-      broadcast_into(shared.span().subspan(block.begin, block.size), block.leader, leaders);
+      comm::broadcast_into(shared.span().subspan(block.begin, block.size), block.leader, leaders);
     }
   }
-  NodeSharedBytes::synchronize(sharers);
+  comm::NodeSharedBytes::synchronize(sharers);
   return shared;
 }
 
 }  // namespace
 
-ProjectedDemand::ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint16_t> narrow)
+ProjectedDemand::ProjectedDemand(
+    domain::ProjectedDemandView shape, comm::NodeSharedArray<std::uint16_t> narrow
+)
     : view_(shape), values_(std::move(narrow)) {
   view_.narrow = std::get<0>(values_).span();
 }
 
-ProjectedDemand::ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint32_t> wide)
+ProjectedDemand::ProjectedDemand(
+    domain::ProjectedDemandView shape, comm::NodeSharedArray<std::uint32_t> wide
+)
     : view_(shape), values_(std::move(wide)) {
   view_.wide = std::get<1>(values_).span();
 }
@@ -167,7 +173,7 @@ ProjectedDemand::ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std:
 std::vector<std::uint32_t> project_slice(const WindowSlice& slice, const Placement& placement) {
   const int layers = slice.shape.num_moe_layers();
   const int experts = slice.shape.num_experts;
-  const auto padded = static_cast<std::size_t>(padded_layer_count(layers));
+  const auto padded = static_cast<std::size_t>(domain::padded_layer_count(layers));
   const auto ep = static_cast<std::size_t>(placement.ep);
   std::vector<std::size_t> target;  // [L, E]: where an expert's pairs go within a sample
   for (const MoeLayer layer : ids<MoeLayer>(layers)) {
@@ -189,18 +195,18 @@ std::vector<std::uint32_t> project_slice(const WindowSlice& slice, const Placeme
 ProjectedDemand project_demand(
     const WindowSlice& slice,
     const Placement& placement,
-    const Communicator& node,
-    const Communicator& comm
+    const comm::Communicator& node,
+    const comm::Communicator& comm
 ) {
   const int layers = slice.shape.num_moe_layers();
   const std::vector<std::uint32_t> mine = project_slice(slice, placement);
   const std::uint32_t largest =
-      all_reduce_max(mine.empty() ? 0U : *std::ranges::max_element(mine), comm);
-  ProjectedDemandView shape;
+      comm::all_reduce_max(mine.empty() ? 0U : *std::ranges::max_element(mine), comm);
+  domain::ProjectedDemandView shape;
   shape.num_samples = static_cast<int>(slice.shape.num_samples);
   shape.ep = placement.ep;
   shape.num_layers = layers;
-  shape.padded_layers = padded_layer_count(layers);
+  shape.padded_layers = domain::padded_layer_count(layers);
   const std::size_t sample_size =
       static_cast<std::size_t>(placement.ep) * static_cast<std::size_t>(shape.padded_layers);
   if (largest <= std::numeric_limits<std::uint16_t>::max()) {
@@ -210,4 +216,4 @@ ProjectedDemand project_demand(
   return {shape, gather_on_nodes<std::uint32_t>(mine, slice.num_local(), sample_size, node, comm)};
 }
 
-}  // namespace routepack
+}  // namespace routepack::demand

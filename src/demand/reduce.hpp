@@ -11,36 +11,38 @@
 #include "routepack/placement.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::demand {
 
 // Collective; the same result on every rank. Throws DEMAND_NOT_CONSERVED, naming the layer, unless
 // every layer's total is top_k * (tokens with a route), up to the top_k - 1 pairs by which counted
 // demand may miss a multiple.
-[[nodiscard]] WindowDemand reduce_demand(const WindowSlice& slice, const Communicator& comm);
+[[nodiscard]] domain::WindowDemand reduce_demand(
+    const WindowSlice& slice, const comm::Communicator& comm
+);
 
 // Collective. Routed pairs of every sample of the window at the MoE layer that has fewest of them
 // (all have the same number, up to what the recording lost).
 [[nodiscard]] IndexVector<SampleId, std::int64_t> gather_routed_pairs(
-    const WindowSlice& slice, const Communicator& comm
+    const WindowSlice& slice, const comm::Communicator& comm
 );
 
 // Routed pairs of each MoE layer.
-[[nodiscard]] std::vector<std::int64_t> pairs_of_layers(const Demand& demand);
+[[nodiscard]] std::vector<std::int64_t> pairs_of_layers(const domain::Demand& demand);
 
 // Projects every sample's demand on the EP ranks of a placement; one copy of the window per node.
 
 // Owns the node-shared data of all samples.
 class ProjectedDemand {
  public:
-  ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint16_t> narrow);
-  ProjectedDemand(ProjectedDemandView shape, NodeSharedArray<std::uint32_t> wide);
+  ProjectedDemand(domain::ProjectedDemandView shape, comm::NodeSharedArray<std::uint16_t> narrow);
+  ProjectedDemand(domain::ProjectedDemandView shape, comm::NodeSharedArray<std::uint32_t> wide);
   [[nodiscard]] bool is_wide() const { return values_.index() == 1; }
   // Valid while this object lives.
-  [[nodiscard]] const ProjectedDemandView& view() const { return view_; }
+  [[nodiscard]] const domain::ProjectedDemandView& view() const { return view_; }
 
  private:
-  ProjectedDemandView view_;
-  std::variant<NodeSharedArray<std::uint16_t>, NodeSharedArray<std::uint32_t>> values_;
+  domain::ProjectedDemandView view_;
+  std::variant<comm::NodeSharedArray<std::uint16_t>, comm::NodeSharedArray<std::uint32_t>> values_;
 };
 
 // Collective over `comm`; `node` is its split_by_node(). 16 bits an element where every element of
@@ -48,8 +50,8 @@ class ProjectedDemand {
 [[nodiscard]] ProjectedDemand project_demand(
     const WindowSlice& slice,
     const Placement& placement,
-    const Communicator& node,
-    const Communicator& comm
+    const comm::Communicator& node,
+    const comm::Communicator& comm
 );
 
 // The samples of one slice alone, in this process: 32 bits, [n_local, ep, padded layers].
@@ -57,4 +59,4 @@ class ProjectedDemand {
     const WindowSlice& slice, const Placement& placement
 );
 
-}  // namespace routepack
+}  // namespace routepack::demand

@@ -6,7 +6,7 @@
 
 #include "routepack/options.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 
 struct CellRules {
   std::int64_t capacity_tokens = 0;  // a sample that is longer must be alone
@@ -48,4 +48,4 @@ struct CellRules {
   return rules;
 }
 
-}  // namespace routepack
+}  // namespace routepack::domain

@@ -8,7 +8,7 @@
 
 #include "routepack/ids.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 
 // Routed (token, expert) pairs of each expert of each MoE layer.
 struct Demand {
@@ -71,4 +71,4 @@ struct OwnedProjectedDemand {
   }
 };
 
-}  // namespace routepack
+}  // namespace routepack::domain

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 std::string_view name_of(AttentionKind kind) {
   switch (kind) {
     case AttentionKind::kFull:
@@ -222,4 +222,4 @@ std::int64_t bytes_per_expert(const ModelPreset& preset) {
   return 3 * std::int64_t{preset.hidden} * preset.expert_ffn * kBytesPerParameter;
 }
 
-}  // namespace routepack
+}  // namespace routepack::domain

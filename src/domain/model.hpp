@@ -13,7 +13,7 @@
 #include "routepack/topology.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::domain {
 
 enum class AttentionKind { kFull, kSliding, kMla, kKda, kGatedDeltaNet, kLightning };
 
@@ -104,4 +104,4 @@ void check_model_of_window(const ModelPreset& preset, const WindowShape& window)
 // The models of configs/*.cfg by name, ascending: CMake checks the files and writes the values.
 [[nodiscard]] std::span<const ModelPreset> embedded_presets();
 
-}  // namespace routepack
+}  // namespace routepack::domain

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace routepack {
+namespace routepack::domain {
 
 struct Tuning {
   // A stretch of annealing.
@@ -215,4 +215,4 @@ struct Tuning {
   Population population;
 };
 
-}  // namespace routepack
+}  // namespace routepack::domain

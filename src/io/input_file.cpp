@@ -11,7 +11,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using FileStatus = struct ::stat;
@@ -24,7 +24,7 @@ FileStamp stamp_of(const std::string& path, const FileStatus& status) {
 }
 
 [[noreturn]] void fail_changed(const std::string& path, const std::string& how) {
-  fail(ErrorCode::kFileMalformed, "{} changed while it was read: {}", path, how);
+  base::fail(ErrorCode::kFileMalformed, "{} changed while it was read: {}", path, how);
 }
 
 // Throws unless `now` is the file that `then` describes.
@@ -140,7 +140,7 @@ FileSample sample_file(const InputFile& file) {
   if (sample.bytes <= kNumBlocks * kBlockBytes) {
     std::vector<std::byte> whole(static_cast<std::size_t>(sample.bytes));
     file.read(0, whole);
-    sample.digest = digest_of(whole);
+    sample.digest = base::digest_of(whole);
     return sample;
   }
   std::vector<std::byte> blocks(static_cast<std::size_t>(kNumBlocks * kBlockBytes));
@@ -154,8 +154,8 @@ FileSample sample_file(const InputFile& file) {
         )
     );
   }
-  sample.digest = digest_of(blocks);
+  sample.digest = base::digest_of(blocks);
   return sample;
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

@@ -11,7 +11,7 @@
 
 #include "base/digest.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 // Which content a path led to when it was opened.
 struct FileStamp {
@@ -93,7 +93,7 @@ class FileCopy {
 // Equal copies have equal ones; a difference outside the blocks is not seen.
 struct FileSample {
   std::int64_t bytes = 0;  // of the whole file
-  Digest digest;           // of the blocks
+  base::Digest digest;     // of the blocks
   bool operator==(const FileSample&) const = default;
 };
 
@@ -101,4 +101,4 @@ struct FileSample {
 // whole. Throws FILE_MALFORMED where the file shrinks while it is read.
 [[nodiscard]] FileSample sample_file(const InputFile& file);
 
-}  // namespace routepack
+}  // namespace routepack::io

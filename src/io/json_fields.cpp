@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using nlohmann::json;
@@ -107,7 +107,7 @@ JsonFields JsonFields::read(const FileCopy& file) {
   try {
     document = parse_checked(file);
   } catch (const json::exception& error) {
-    fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", file.path(), error.what());
+    base::fail(ErrorCode::kFileMalformed, "{} is no JSON document: {}", file.path(), error.what());
   }
   return JsonFields(
       std::make_shared<const Value>(Value{std::make_shared<const json>(std::move(document))}),
@@ -158,4 +158,4 @@ JsonFields JsonFields::object(const char* key) const {
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

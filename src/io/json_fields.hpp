@@ -8,7 +8,7 @@
 
 #include "io/input_file.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 class JsonFields {
  public:
@@ -41,4 +41,4 @@ class JsonFields {
   std::string where_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::io

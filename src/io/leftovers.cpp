@@ -12,7 +12,7 @@
 
 #include "io/window_reader.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 // A name changes hands by its state: whoever moves it out of kKept owns it, the handler as well as
@@ -146,4 +146,4 @@ void remove_leftovers_on_signals(int grace_milliseconds) {
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

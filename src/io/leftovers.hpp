@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace routepack {
+namespace routepack::io {
 
 enum class LeftoverKind {
   kFile,    // unlinked
@@ -41,4 +41,4 @@ class SignalPause {
 // has ended, while another one is still at it.
 void remove_leftovers_on_signals(int grace_milliseconds);
 
-}  // namespace routepack
+}  // namespace routepack::io

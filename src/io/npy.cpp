@@ -13,7 +13,7 @@
 #include "base/check.hpp"
 #include "io/output_file.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "arrays are used as they lie on disk");
@@ -54,7 +54,7 @@ NpyDtype parse_dtype(const std::string& descr, const std::string& name) {
       descr.empty() || descr[0] != '>', ErrorCode::kFileMalformed,
       "{}: dtype '{}' is big endian, expected little endian", name, descr
   );
-  fail(
+  base::fail(
       ErrorCode::kFileMalformed, "{}: dtype '{}' is no integer of 1, 2, 4 or 8 bytes", name, descr
   );
 }
@@ -113,7 +113,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    fail(ErrorCode::kFileMalformed, "{}: npy header, byte {}: {}", name_, at_, why);
+    base::fail(ErrorCode::kFileMalformed, "{}: npy header, byte {}: {}", name_, at_, why);
   }
 
   void skip_spaces() {
@@ -341,7 +341,7 @@ std::string make_npy_header(NpyDtype dtype, const std::vector<std::int64_t>& sha
       "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", row_of(dtype).descr,
       shape_text(shape)
   );
-  header.resize(round_up(kPreamble + header.size() + 1, kAlignment) - kPreamble - 1, ' ');
+  header.resize(base::round_up(kPreamble + header.size() + 1, kAlignment) - kPreamble - 1, ' ');
   header.push_back('\n');
   std::string start(kMagic);
   start += {
@@ -355,7 +355,7 @@ void write_npy(
 ) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) {
-    elements = checked_multiply(elements, extent, "array shape");
+    elements = base::checked_multiply(elements, extent, "array shape");
   }
   RP_ASSERT(
       light, std::cmp_equal(elements, values.size()), "{} values for shape {}", values.size(),
@@ -380,4 +380,4 @@ template void write_npy<
     std::
         uint32_t>(const std::string&, std::span<const std::uint32_t>, const std::vector<std::int64_t>&);
 
-}  // namespace routepack
+}  // namespace routepack::io

@@ -14,7 +14,7 @@
 #include "base/check.hpp"
 #include "io/input_file.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 enum class NpyDtype { kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64 };
 
@@ -126,4 +126,4 @@ void write_npy(
     const std::string& path, std::span<const T> values, const std::vector<std::int64_t>& shape
 );
 
-}  // namespace routepack
+}  // namespace routepack::io

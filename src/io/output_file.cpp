@@ -16,7 +16,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 // Letters, digits and dots of the host's name, the first 63.
@@ -249,4 +249,4 @@ void check_output_path(const std::string& path, const std::vector<std::string>& 
   const AtomicFile probe(path);
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

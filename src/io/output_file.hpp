@@ -11,7 +11,7 @@
 
 #include "io/leftovers.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 // FOLDER/.routepack-HOST-PID-RANDOM.KIND, for a file system that several hosts and containers may
 // write to: what kill -9 leaves behind says whose it was. The caller still creates it exclusively.
@@ -53,4 +53,4 @@ class AtomicFile {
 // `inputs`, files that the run reads, however either is spelled or linked.
 void check_output_path(const std::string& path, const std::vector<std::string>& inputs = {});
 
-}  // namespace routepack
+}  // namespace routepack::io

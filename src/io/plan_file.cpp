@@ -10,7 +10,7 @@
 #include "io/json_fields.hpp"
 #include "io/output_file.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -280,7 +280,7 @@ Placement read_placement(const std::string& path, int ep) {
   try {
     validate_placement(placement, num_layers, placement.num_experts);
   } catch (const Error& error) {
-    fail(error.code(), "{}: {}", path, error.what());
+    base::fail(error.code(), "{}: {}", path, error.what());
   }
   return placement;
 }
@@ -388,4 +388,4 @@ PlanFile read_plan(const std::string& path) {
   return plan;
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

@@ -12,7 +12,7 @@
 #include "routepack/plan.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 // One key a line, one layer or row a line; doubles in the shortest form that reads back to the same
 // bits. Says nothing that depends on ranks or threads. Throws NUMBER_OUT_OF_RANGE for a figure that
@@ -48,4 +48,4 @@ struct PlanFile {
 // two, rows of different size, a placement that is no permutation. Figures are not recomputed.
 [[nodiscard]] PlanFile read_plan(const std::string& path);
 
-}  // namespace routepack
+}  // namespace routepack::io

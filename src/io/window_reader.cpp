@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "io/json_fields.hpp"
 
-namespace routepack {
+namespace routepack::io {
 namespace {
 
 // Far above any model.
@@ -309,4 +309,4 @@ std::vector<std::string> window_inputs(const std::string& folder) {
   return paths;
 }
 
-}  // namespace routepack
+}  // namespace routepack::io

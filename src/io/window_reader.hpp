@@ -12,7 +12,7 @@
 #include "io/npy.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::io {
 
 // An older window loses its files in this order, and gets the new ones in the opposite order: what
 // has a window.json is whole. A window may have its groups under another name.
@@ -109,4 +109,4 @@ class CountFile {
   NpyFile array_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::io

@@ -5,7 +5,7 @@
 
 #include "routepack/cost.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // A cell's cost in one stage, from its tokens (fill included) and the sum of its samples' squared
 // lengths: alpha * Σ len/C + beta * Σ (len/C)².
@@ -28,4 +28,4 @@ namespace routepack {
   return attention_cost(stage, length, length * length, capacity_tokens);
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

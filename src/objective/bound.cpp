@@ -7,7 +7,7 @@
 
 #include "objective/attention_cost.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 // Costs of samples and of what may share a cell with them.
@@ -16,7 +16,7 @@ class CellCosts {
   CellCosts(
       const IndexVector<SampleId, std::int64_t>& padded_lengths,
       const AttentionStage& stage,
-      const CellRules& rules
+      const domain::CellRules& rules
   )
       : stage_(stage), rules_(rules), ascending_(padded_lengths.values()) {
     std::sort(ascending_.begin(), ascending_.end());
@@ -58,7 +58,7 @@ class CellCosts {
 
  private:
   const AttentionStage& stage_;
-  const CellRules& rules_;
+  const domain::CellRules& rules_;
   std::vector<std::int64_t> ascending_;
 };
 
@@ -123,7 +123,7 @@ AttentionBound attention_lower_bound(
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
     const AttentionStage& stage,
     const CellGrid& grid,
-    const CellRules& rules
+    const domain::CellRules& rules
 ) {
   const CellCosts costs(padded_lengths, stage, rules);
   double total = 0.0;
@@ -179,4 +179,4 @@ ShardBound max_shard_lower_bound(const BoundInput& input) {
   return bound;
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

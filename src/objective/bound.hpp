@@ -11,7 +11,7 @@
 #include "routepack/plan.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // What attention costs at least, whatever the packing: the part of the bound that knows samples and
 // cells.
@@ -45,7 +45,7 @@ struct CellGrid {
     const IndexVector<SampleId, std::int64_t>& padded_lengths,
     const AttentionStage& stage,
     const CellGrid& grid,
-    const CellRules& rules
+    const domain::CellRules& rules
 );
 
 struct BoundInput {
@@ -57,7 +57,7 @@ struct BoundInput {
   const std::vector<std::int64_t>& peak_bounds;
   const Topology& topology;
   const CostModel& cost;
-  const CellRules& rules;
+  const domain::CellRules& rules;
   int num_rows = 1;
 };
 
@@ -69,4 +69,4 @@ struct BoundInput {
 // these samples' pairs over the EP ranks: kind "longest_sample", though the costliest counts.
 [[nodiscard]] ShardBound max_shard_lower_bound(const BoundInput& input);
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "objective/attention_cost.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 double attention_of_block(
@@ -15,7 +15,7 @@ double attention_of_block(
     BlockId block,
     const Topology& topology,
     const CostModel& cost,
-    const CellRules& rules
+    const domain::CellRules& rules
 ) {
   double attention = 0.0;
   for (const AttentionStage& stage : cost.stages) {
@@ -38,7 +38,7 @@ void add_fill_in_place(
     const CellSums& cells,
     int num_moe_layers,
     const Topology& topology,
-    const CellRules& rules
+    const domain::CellRules& rules
 ) {
   if (rules.pairs_per_fill == 0) {
     return;
@@ -94,8 +94,9 @@ void check_squared_lengths(
   // Of samples with Σ len <= C, Σ len² <= longest * Σ len.
   const auto longest = std::max_element(padded_lengths.begin(), padded_lengths.end());
   if (longest != padded_lengths.end()) {
-    (void
-    )checked_multiply(*longest, std::max(*longest, capacity_tokens), "squared lengths of a cell");
+    (void)base::checked_multiply(
+        *longest, std::max(*longest, capacity_tokens), "squared lengths of a cell"
+    );
   }
 }
 
@@ -109,9 +110,9 @@ CellSums sum_cells(
   for (const SampleId sample : ids<SampleId>(padded_lengths.size())) {
     const CellId cell = layout.cell_of_sample[sample];
     const std::int64_t length = padded_lengths[sample];
-    sums.tokens[cell] = checked_add(sums.tokens[cell], length, "tokens of a cell");
-    sums.squared_tokens[cell] = checked_add(
-        sums.squared_tokens[cell], checked_multiply(length, length, "squared length"),
+    sums.tokens[cell] = base::checked_add(sums.tokens[cell], length, "tokens of a cell");
+    sums.squared_tokens[cell] = base::checked_add(
+        sums.squared_tokens[cell], base::checked_multiply(length, length, "squared length"),
         "squared lengths of a cell"
     );
   }
@@ -158,7 +159,7 @@ PolicyMetrics compute_metrics(
     int num_moe_layers,
     const Topology& topology,
     const CostModel& cost,
-    const CellRules& rules
+    const domain::CellRules& rules
 ) {
   add_fill_in_place(block_loads, cells, num_moe_layers, topology, rules);
   const auto capacity = static_cast<double>(cost.capacity_tokens);
@@ -207,4 +208,4 @@ PolicyMetrics compute_metrics(
   return metrics;
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -12,7 +12,7 @@
 #include "routepack/plan.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // Padded lengths of every cell, summed.
 struct CellSums {
@@ -48,7 +48,7 @@ void check_squared_lengths(
     int num_moe_layers,
     const Topology& topology,
     const CostModel& cost,
-    const CellRules& rules = {}
+    const domain::CellRules& rules = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::objective

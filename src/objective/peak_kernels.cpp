@@ -6,7 +6,7 @@
 
 #include "base/simd.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 constexpr std::size_t kStepLayers = 16;
@@ -15,15 +15,15 @@ constexpr std::size_t kStepLayers = 16;
 template <class Lanes>
 inline constexpr std::size_t kMaxSteps = 1;
 template <>
-inline constexpr std::size_t kMaxSteps<Vector32> = 2;
+inline constexpr std::size_t kMaxSteps<base::Vector32> = 2;
 template <>
-inline constexpr std::size_t kMaxSteps<Vector64> = 3;
+inline constexpr std::size_t kMaxSteps<base::Vector64> = 3;
 
 // Peaks of kSteps steps from layer `first` on: side by side, so that a rank's layers are read in
 // order and whole cache lines at a time.
 template <class Lanes, std::size_t kSteps, class T>
 RP_INLINE void add_peaks(PeakSums& sums, const Exchange<T>& exchange, std::size_t first) {
-  constexpr std::size_t kVectors = kSteps * kStepLayers / kLanes<Lanes>;
+  constexpr std::size_t kVectors = kSteps * kStepLayers / base::kLanes<Lanes>;
   Lanes peaks_a[kVectors] = {};  // std::array would drop the attributes of vector types
   Lanes peaks_b[kVectors] = {};
   const auto stride = static_cast<std::size_t>(exchange.padded_layers);
@@ -31,25 +31,25 @@ RP_INLINE void add_peaks(PeakSums& sums, const Exchange<T>& exchange, std::size_
   for (int rank = 0; rank < exchange.ep; ++rank, rank_start += stride) {
 #pragma GCC unroll 8  // so that the peaks stay in registers
     for (std::size_t vector = 0; vector < kVectors; ++vector) {
-      const std::size_t at = rank_start + vector * kLanes<Lanes>;
+      const std::size_t at = rank_start + vector * base::kLanes<Lanes>;
       Lanes change;
       Lanes load_a;
       Lanes load_b;
-      load(change, exchange.enters + at);
+      base::load(change, exchange.enters + at);
       if constexpr (!std::is_same_v<T, std::int32_t>) {
         Lanes leaves;
-        load(leaves, exchange.leaves + at);
+        base::load(leaves, exchange.leaves + at);
         change -= leaves;
       }
-      load(load_a, exchange.loads_a + at);
-      load(load_b, exchange.loads_b + at);
+      base::load(load_a, exchange.loads_a + at);
+      base::load(load_b, exchange.loads_b + at);
       // Wrap-around is exact: a block's load minus what leaves it is never negative.
-      raise(peaks_a[vector], load_a + change);
-      raise(peaks_b[vector], load_b - change);
+      base::raise(peaks_a[vector], load_a + change);
+      base::raise(peaks_b[vector], load_b - change);
     }
   }
-  sums.a += sum_lanes(peaks_a, kVectors);
-  sums.b += sum_lanes(peaks_b, kVectors);
+  sums.a += base::sum_lanes(peaks_a, kVectors);
+  sums.b += base::sum_lanes(peaks_b, kVectors);
 }
 
 // Whether the limit is passed by the peaks of the layers before `end` and what the others cost at
@@ -99,15 +99,15 @@ struct MoveLoads {
   RP_INLINE static void run(
       const T* sample, std::uint32_t* from, std::uint32_t* to, std::size_t count
   ) {
-    for (std::size_t at = 0; at < count; at += kLanes<Lanes>) {
+    for (std::size_t at = 0; at < count; at += base::kLanes<Lanes>) {
       Lanes pairs;
       Lanes load_from;
       Lanes load_to;
-      load(pairs, sample + at);
-      load(load_from, from + at);
-      load(load_to, to + at);
-      store(from + at, load_from - pairs);
-      store(to + at, load_to + pairs);
+      base::load(pairs, sample + at);
+      base::load(load_from, from + at);
+      base::load(load_to, to + at);
+      base::store(from + at, load_from - pairs);
+      base::store(to + at, load_to + pairs);
     }
   }
 };
@@ -124,7 +124,9 @@ constexpr PeakKernels kKernels = {
 }  // namespace
 
 const PeakKernels& peak_kernels(SimdLevel level) {
-  return with_simd(level, []<class Simd>(Simd) -> const PeakKernels& { return kKernels<Simd>; });
+  return base::with_simd(level, []<class Simd>(Simd) -> const PeakKernels& {
+    return kKernels<Simd>;
+  });
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

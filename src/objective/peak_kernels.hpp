@@ -7,7 +7,7 @@
 
 #include "base/simd.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // Sum over layers of the largest EP rank's load, of two blocks. `exceeded`: the limit was passed
 // before all layers were seen, the sums are then partial.
@@ -51,4 +51,4 @@ struct PeakKernels {
 // The kernels of a level, which the CPU must have.
 [[nodiscard]] const PeakKernels& peak_kernels(SimdLevel level);
 
-}  // namespace routepack
+}  // namespace routepack::objective

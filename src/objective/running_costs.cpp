@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace routepack {
+namespace routepack::objective {
 BlockAttention::BlockAttention(const SearchProblem& problem)
     : problem_(&problem),
       num_cells_(static_cast<std::size_t>(problem.num_cells())),
@@ -88,4 +88,4 @@ void ShardCosts::add(EdpShard shard, std::int64_t change) {
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

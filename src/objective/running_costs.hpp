@@ -10,7 +10,7 @@
 #include "objective/search_problem.hpp"
 #include "routepack/ids.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // Attention of the cells, and of each block Σ over stages of the maximum over its cells.
 class BlockAttention {
@@ -116,4 +116,4 @@ class ShardCosts {
   std::array<EdpShard, 3> leaders_;  // the costliest first
 };
 
-}  // namespace routepack
+}  // namespace routepack::objective

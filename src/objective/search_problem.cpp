@@ -8,11 +8,11 @@
 #include "base/check.hpp"
 #include "objective/attention_cost.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 // Routed pairs of a sample at one layer: the sum over EP ranks, the largest over layers.
-std::int64_t pairs_of_a_layer(const ProjectedDemandView& demand, SampleId sample) {
+std::int64_t pairs_of_a_layer(const domain::ProjectedDemandView& demand, SampleId sample) {
   std::int64_t most = 0;
   const std::size_t base = sample.offset() * demand.sample_stride();
   for (int layer = 0; layer < demand.num_layers; ++layer) {
@@ -42,10 +42,10 @@ void number_blocks(SearchProblem& problem) {
 
 SearchProblem make_search_problem(
     IndexVector<SampleId, std::int64_t> padded_lengths,
-    const ProjectedDemandView& demand,
+    const domain::ProjectedDemandView& demand,
     const Topology& topology,
     const CostModel& cost,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     int num_rows
 ) {
   SearchProblem problem;
@@ -106,4 +106,4 @@ SearchProblem make_search_problem(
   return problem;
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -11,7 +11,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // Integer score, compared like Score: (max over shards, sum over shards).
 struct SearchScore {
@@ -23,9 +23,9 @@ struct SearchScore {
 struct SearchProblem {
   Topology topology;
   int num_rows = 0;
-  CellRules rules;
+  domain::CellRules rules;
   IndexVector<SampleId, std::int64_t> lengths;  // padded tokens
-  ProjectedDemandView demand;
+  domain::ProjectedDemandView demand;
   IndexVector<SampleId, std::int64_t> routed_pairs;  // of one layer: the same at each
   int num_stages = 0;
   std::vector<std::int64_t> attention;       // [N, num_stages] units
@@ -53,11 +53,11 @@ struct SearchProblem {
 // Throws NUMBER_OUT_OF_RANGE where a block's demand does not fit 32 bits.
 [[nodiscard]] SearchProblem make_search_problem(
     IndexVector<SampleId, std::int64_t> padded_lengths,
-    const ProjectedDemandView& demand,
+    const domain::ProjectedDemandView& demand,
     const Topology& topology,
     const CostModel& cost,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     int num_rows
 );
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -5,13 +5,13 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 namespace {
 
 // Σ over layers of the largest EP rank's load after a change: `difference` [ep][padded_layers]
 // pairs with a sign, and `shift` [ep] pairs at every layer.
 std::int64_t peaks_with(
-    const ProjectedDemandView& demand,
+    const domain::ProjectedDemandView& demand,
     const std::uint32_t* loads,
     const std::vector<std::int32_t>& difference,
     std::int64_t sign,
@@ -79,7 +79,7 @@ void SearchState::reset(const CellLayout& layout) {
 }
 
 std::int64_t SearchState::sum_of_peaks(BlockId block) const {
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   const std::uint32_t* block_loads = loads_.data() + block.offset() * stride_;
   std::int64_t sum = 0;
   for (int layer = 0; layer < demand.num_layers; ++layer) {
@@ -103,7 +103,7 @@ SearchState::Change SearchState::change_of(const Move& move) const {
     change.routed_into_a -= problem_->routed_pairs[move.from_a[n]];
   }
   change.samples_into_a = move.num_from_b - move.num_from_a;
-  const CellRules& rules = problem_->rules;
+  const domain::CellRules& rules = problem_->rules;
   if (rules.pad_multiple > 1) {
     change.fill_a = rules.fill_of(tokens_[move.cell_a] + change.tokens_into_a) - fill_[move.cell_a];
     change.fill_b = rules.fill_of(tokens_[move.cell_b] - change.tokens_into_a) - fill_[move.cell_b];
@@ -112,7 +112,7 @@ SearchState::Change SearchState::change_of(const Move& move) const {
 }
 
 bool SearchState::keeps_rules(const Move& move, const Change& change) const {
-  const CellRules& rules = problem_->rules;
+  const domain::CellRules& rules = problem_->rules;
   const auto held = [&](CellId cell) { return static_cast<std::int64_t>(cells_[cell].size()); };
   if (!rules.may_hold(
           tokens_[move.cell_a] + change.tokens_into_a, held(move.cell_a) + change.samples_into_a
@@ -255,7 +255,7 @@ void SearchState::add_to_difference(std::span<const T> demand, SampleId sample, 
 
 // Net pairs that block a gains and block b loses, into difference_.
 void SearchState::make_difference(const Move& move) {
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   std::fill(difference_.begin(), difference_.end(), 0);
   const auto add = [&](SampleId sample, std::int32_t sign) {
     if (demand.wide.empty()) {
@@ -275,8 +275,8 @@ void SearchState::make_difference(const Move& move) {
 PeakSums SearchState::peaks_with_fill_after(
     const Move& move, BlockId a, BlockId b, const Change& change
 ) {
-  const CellRules& rules = problem_->rules;
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::CellRules& rules = problem_->rules;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   const auto ep = static_cast<std::size_t>(demand.ep);
   const auto gains_of = [&](CellId cell, std::int64_t gained, std::vector<std::int64_t>& shift) {
     for (int rank = 0; rank < demand.ep; ++rank) {
@@ -325,7 +325,7 @@ PeakSums SearchState::exchange(
 PeakSums SearchState::peaks_after(
     const Move& move, BlockId a, BlockId b, std::int64_t least_peaks, std::int64_t limit
 ) {
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   if (demand.wide.empty()) {
     return exchange(
         demand.narrow, move,
@@ -343,7 +343,7 @@ PeakSums SearchState::peaks_after(
 }
 
 void SearchState::move_loads(SampleId sample, BlockId from, BlockId to) {
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   const std::size_t base = sample.offset() * stride_;
   if (demand.wide.empty()) {
     kernels_->move_narrow(demand.narrow.data() + base, loads(from), loads(to), stride_);
@@ -373,14 +373,14 @@ void SearchState::move_sample(SampleId sample, CellId from, CellId to) {
 }
 
 void SearchState::refill(CellId cell) {
-  const CellRules& rules = problem_->rules;
+  const domain::CellRules& rules = problem_->rules;
   const std::int64_t fill = rules.fill_of(tokens_[cell]);
   if (fill == fill_[cell]) {
     return;
   }
   attention_.add_fill(cell, fill - fill_[cell]);
   const BlockId block = problem_->block_of(cell);
-  const ProjectedDemandView& demand = problem_->demand;
+  const domain::ProjectedDemandView& demand = problem_->demand;
   routed_[block] += (fill - fill_[cell]) * rules.pairs_per_fill;
   for (int rank = 0; rules.pairs_per_fill > 0 && rank < demand.ep; ++rank) {
     const std::int64_t gained =
@@ -423,4 +423,4 @@ void SearchState::apply(const Move& move, const Outcome& outcome) {
   score_ = outcome.score;
 }
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -11,7 +11,7 @@
 #include "objective/search_problem.hpp"
 #include "routepack/layout.hpp"
 
-namespace routepack {
+namespace routepack::objective {
 
 // Samples that change places between two different cells: `from_a` go to cell b, `from_b` to a.
 struct Move {
@@ -125,4 +125,4 @@ class SearchState {
   SearchScore score_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::objective

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // One sample of `from` for none, one or two samples of `to`.
@@ -118,7 +118,7 @@ class WorkLeveling {
       CellContents& contents,
       std::int64_t capacity,
       const LevelingGoal& goal,
-      const Tuning::Starts& tuning
+      const domain::Tuning::Starts& tuning
   )
       : contents_(contents),
         capacity_(capacity),
@@ -232,9 +232,9 @@ void level_work_in_place(
     CellContents& contents,
     std::int64_t capacity,
     const LevelingGoal& goal,
-    const Tuning::Starts& tuning
+    const domain::Tuning::Starts& tuning
 ) {
   WorkLeveling{contents, capacity, goal, tuning}.run();
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

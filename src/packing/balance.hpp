@@ -7,7 +7,7 @@
 #include "domain/tuning.hpp"
 #include "packing/cell_packing.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 // Moves and swaps the tokens above the capacity away, the largest reduction first; of equal ones
 // the one that levels the work most. Never empties a cell. True when no cell is above the capacity.
@@ -27,7 +27,7 @@ void level_work_in_place(
     CellContents& contents,
     std::int64_t capacity_tokens,
     const LevelingGoal& goal,
-    const Tuning::Starts& tuning
+    const domain::Tuning::Starts& tuning
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "packing/row_search.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 struct LambdaBound {
@@ -34,7 +34,7 @@ std::vector<LambdaBound> l2_bounds(const std::vector<LengthCount>& lengths, std:
       whole_cells += lengths[longest].count;
       middle_tokens -= lengths[longest].length * lengths[longest].count;
     }
-    bounds.push_back({lambda, whole_cells + ceil_divide(middle_tokens, capacity)});
+    bounds.push_back({lambda, whole_cells + base::ceil_divide(middle_tokens, capacity)});
     middle_tokens -= shortest.length * shortest.count;
   }
   return bounds;
@@ -92,7 +92,9 @@ CellBound best_simple_bound(const std::vector<LengthCount>& lengths, std::int64_
 }
 
 CellBound best_dual_feasible_bound(
-    const std::vector<LengthCount>& lengths, std::int64_t capacity, const Tuning::Packing& tuning
+    const std::vector<LengthCount>& lengths,
+    std::int64_t capacity,
+    const domain::Tuning::Packing& tuning
 ) {
   CellBound best = make_bound("u", 0, 1, lengths, capacity);
   const auto keep_better = [&](CellBound candidate) {
@@ -123,7 +125,7 @@ CellBound count_bound(std::int64_t num_samples, int max_samples) {
   CellBound bound;
   bound.kind = std::string{"count"};
   if (max_samples < num_samples) {
-    bound.cells = ceil_divide(num_samples, std::int64_t{max_samples});
+    bound.cells = base::ceil_divide(num_samples, std::int64_t{max_samples});
     bound.parts = max_samples;
   }
   return bound;
@@ -154,7 +156,7 @@ std::int64_t verify_bound(
         bound.parts >= 1, ErrorCode::kFileMalformed,
         "row proof of kind count: at most {} samples a cell", bound.parts
     );
-    cells = ceil_divide(static_cast<std::int64_t>(padded.size()), bound.parts);
+    cells = base::ceil_divide(static_cast<std::int64_t>(padded.size()), bound.parts);
   } else {
     cells = weighted_cells(bound, count_lengths(padded), capacity);
   }
@@ -256,7 +258,7 @@ std::int64_t weighted_cells(
       return f2_weight(length, bound.lambda, capacity);
     });
   }
-  fail(ErrorCode::kFileMalformed, "row proof of unknown kind '{}'", bound.kind);
+  base::fail(ErrorCode::kFileMalformed, "row proof of unknown kind '{}'", bound.kind);
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

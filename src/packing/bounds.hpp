@@ -20,7 +20,7 @@
 #include "packing/lengths.hpp"
 #include "routepack/certificate.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 // The best of sum, more_than_half and l2 over all λ; O(n) for sorted lengths.
 [[nodiscard]] CellBound best_simple_bound(
@@ -31,7 +31,7 @@ namespace routepack {
 [[nodiscard]] CellBound best_dual_feasible_bound(
     const std::vector<LengthCount>& lengths,
     std::int64_t capacity_tokens,
-    const Tuning::Packing& tuning = {}
+    const domain::Tuning::Packing& tuning = {}
 );
 
 // Of "count": ceil(N / k) for at most k samples a cell; no cells where k does not limit them.
@@ -54,4 +54,4 @@ namespace routepack {
     const CellBound& bound, const std::vector<LengthCount>& lengths, std::int64_t capacity_tokens
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // Room of n cells under a complete binary tree of maxima: finds the first cell with enough room in
@@ -103,4 +103,4 @@ CellLayout spread_over_rows(
   return layout;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

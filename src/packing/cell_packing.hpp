@@ -9,7 +9,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/layout.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 struct CellPacking {
   int num_cells = 0;  // cells 0 … num_cells-1 are used, none of them empty
@@ -94,4 +94,4 @@ class CellContents {
   IndexVector<CellId, std::int64_t> work_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // How many samples a cell may hold after an exchange, compared with before.
@@ -24,8 +24,8 @@ class CellPool {
       std::vector<FilledCell> cells,
       std::size_t num_cells,
       std::int64_t max_steps,
-      const Stream& stream,
-      const Tuning::Pool& tuning
+      const random::Stream& stream,
+      const domain::Tuning::Pool& tuning
   )
       : capacity_(capacity),
         cells_(std::move(cells)),
@@ -124,7 +124,7 @@ class CellPool {
   // Every cell, in random order, takes the fullest set from its own samples and the pool's.
   void sweep(Exchange exchange) {
     const auto count = static_cast<std::int32_t>(cells_.size());
-    for (const std::int32_t n : random_permutation(stream_, num_draws_++, count)) {
+    for (const std::int32_t n : random::random_permutation(stream_, num_draws_++, count)) {
       exchange_with_pool(cells_[static_cast<std::size_t>(n)], exchange);
       if (steps_left_ < 0 || (exchange == Exchange::kOneMore && spare_room() >= enough_spare())) {
         return;
@@ -230,8 +230,8 @@ class CellPool {
   std::vector<Position> pool_;  // samples of the open cells, ascending
   std::int64_t pool_tokens_ = 0;
   std::int64_t steps_left_;
-  Stream stream_;
-  const Tuning::Pool& tuning_;
+  random::Stream stream_;
+  const domain::Tuning::Pool& tuning_;
   std::uint32_t num_draws_ = 0;  // steps of the stream used
   SubsetFill fill_;
 };
@@ -244,8 +244,8 @@ std::optional<std::vector<FilledCell>> exchange_through_pool(
     std::vector<FilledCell> cells,
     std::size_t num_cells,
     std::int64_t max_steps,
-    const Stream& stream,
-    const Tuning::Pool& tuning
+    const random::Stream& stream,
+    const domain::Tuning::Pool& tuning
 ) {
   CellPool pool{lengths, capacity, std::move(cells), num_cells, max_steps, stream, tuning};
   if (!pool.run()) {
@@ -333,4 +333,4 @@ std::vector<Position> SubsetFill::left_out() const {
   return positions;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -10,7 +10,7 @@
 #include "domain/tuning.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 // Samples by their position in a longest-first order: lower positions are no shorter.
 using Position = std::uint32_t;
@@ -69,8 +69,8 @@ struct FilledCell {
     std::vector<FilledCell> cells,
     std::size_t num_cells,
     std::int64_t max_steps,
-    const Stream& stream,
-    const Tuning::Pool& tuning
+    const random::Stream& stream,
+    const domain::Tuning::Pool& tuning
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

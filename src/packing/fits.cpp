@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "packing/cell_packing.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 FirstFit first_fit_decreasing(
     const PaddedLengths& padded, std::int64_t capacity, int dp, int row_multiple
 ) {
@@ -20,7 +20,7 @@ FirstFit first_fit_decreasing(
   const CellPacking packing = pack_first_fit(padded, capacity, longest_first(padded));
   const std::int64_t needed_cells = std::max(packing.num_cells, 1);
   const std::int64_t rows =
-      round_up(ceil_divide(needed_cells, std::int64_t{dp}), std::int64_t{row_multiple});
+      base::round_up(base::ceil_divide(needed_cells, std::int64_t{dp}), std::int64_t{row_multiple});
   RP_CHECK(
       rows <= std::numeric_limits<std::int32_t>::max() / dp, ErrorCode::kNumberOutOfRange,
       "{} rows of {} cells are more cells than can be numbered", rows, dp
@@ -154,4 +154,4 @@ CellPacking pack_minimum_slack(
   return SlackFit{padded, capacity, limits}.run(padded.size());
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

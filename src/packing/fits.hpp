@@ -7,7 +7,7 @@
 #include "packing/lengths.hpp"
 #include "routepack/layout.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 struct FirstFit {
   CellLayout layout;
@@ -38,4 +38,4 @@ struct SlackFitLimits {
     const PaddedLengths& padded, std::int64_t capacity_tokens, const SlackFitLimits& limits
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

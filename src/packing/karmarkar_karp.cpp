@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // Samples of a part are chained through `next`, so that joining two parts is O(1).
@@ -114,4 +114,4 @@ IndexVector<SampleId, CellId> partition_karmarkar_karp(
   return cell_of_sample;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

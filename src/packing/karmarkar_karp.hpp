@@ -6,7 +6,7 @@
 
 #include "routepack/ids.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 // Splits the samples into `num_cells` parts of about equal work (>= 0). No part is empty where
 // there are samples enough. O(samples * parts) at worst.
@@ -14,4 +14,4 @@ namespace routepack {
     const IndexVector<SampleId, std::int64_t>& work, int num_cells
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

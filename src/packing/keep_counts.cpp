@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "packing/cell_packing.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 std::vector<std::int64_t> samples_by_slot(const CellLayout& layout) {
@@ -61,9 +61,9 @@ class CountRepair {
   CountRepair(
       const CellLayout& layout,
       const PaddedLengths& lengths,
-      const CellRules& rules,
-      const Stream& stream,
-      const Tuning::Counts& tuning
+      const domain::CellRules& rules,
+      const random::Stream& stream,
+      const domain::Tuning::Counts& tuning
   )
       : lengths_(lengths),
         rules_(rules),
@@ -195,9 +195,9 @@ class CountRepair {
   }
 
   const PaddedLengths& lengths_;
-  const CellRules& rules_;
-  const Stream& stream_;
-  const Tuning::Counts& tuning_;
+  const domain::CellRules& rules_;
+  const random::Stream& stream_;
+  const domain::Tuning::Counts& tuning_;
   const CellLayout& layout_;
   CellContents contents_;
   std::vector<std::int64_t> in_slot_;
@@ -208,7 +208,7 @@ class CountRepair {
 
 }  // namespace
 
-std::string find_count_fault(const CellLayout& layout, const CellRules& rules) {
+std::string find_count_fault(const CellLayout& layout, const domain::CellRules& rules) {
   const IndexVector<CellId, std::vector<SampleId>> cells = samples_by_cell(layout);
   for (const CellId cell : ids<CellId>(cells.size())) {
     if (std::cmp_greater(cells[cell].size(), rules.max_samples)) {
@@ -230,10 +230,10 @@ std::string find_count_fault(const CellLayout& layout, const CellRules& rules) {
 std::optional<CellLayout> keep_counts(
     const CellLayout& layout,
     const PaddedLengths& lengths,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     const Topology& topology,
-    const Stream& stream,
-    const Tuning::Counts& tuning
+    const random::Stream& stream,
+    const domain::Tuning::Counts& tuning
 ) {
   const CellLayout start =
       rules.equal_slots ? deal_cells_to_slots(layout, topology.dp_per_shard()) : layout;
@@ -247,4 +247,4 @@ std::optional<CellLayout> keep_counts(
   return kept;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -11,10 +11,12 @@
 #include "routepack/layout.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 // What is wrong with the numbers of samples of a layout; empty where the rules are kept.
-[[nodiscard]] std::string find_count_fault(const CellLayout& layout, const CellRules& rules);
+[[nodiscard]] std::string find_count_fault(
+    const CellLayout& layout, const domain::CellRules& rules
+);
 
 // A layout that keeps the rules, as near to `layout` as comes about: first cells of a block change
 // their DP slots, which costs nothing, then samples move one by one or are exchanged two for one,
@@ -23,10 +25,10 @@ namespace routepack {
 [[nodiscard]] std::optional<CellLayout> keep_counts(
     const CellLayout& layout,
     const IndexVector<SampleId, std::int64_t>& lengths,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     const Topology& topology,
-    const Stream& stream,
-    const Tuning::Counts& tuning = {}
+    const random::Stream& stream,
+    const domain::Tuning::Counts& tuning = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

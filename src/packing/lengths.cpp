@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 constexpr std::size_t kMaxNamedSamples = 8;
@@ -39,7 +39,7 @@ PaddedLengths pad_lengths(
       capacity_tokens
   );
   // No more cells than samples are ever filled, so every sum of tokens stays below this product.
-  (void)checked_multiply(
+  (void)base::checked_multiply(
       capacity_tokens, static_cast<std::int64_t>(lengths.size()), "capacity times samples"
   );
   PaddedLengths padded{lengths.size()};
@@ -57,8 +57,8 @@ PaddedLengths pad_lengths(
       too_long.push_back(sample);
       continue;
     }
-    padded[SampleId{sample}] = checked_add(length, missing, "padded length");
-    (void)checked_multiply(
+    padded[SampleId{sample}] = base::checked_add(length, missing, "padded length");
+    (void)base::checked_multiply(
         padded[SampleId{sample}], static_cast<std::int64_t>(lengths.size()),
         "longest sample times samples"
     );
@@ -120,4 +120,4 @@ std::vector<LengthCount> count_lengths(const PaddedLengths& padded) {
   return counted;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -7,7 +7,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/options.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 using PaddedLengths = IndexVector<SampleId, std::int64_t>;  // tokens, one a sample
 
@@ -46,4 +46,4 @@ struct LengthCount {
 // The distinct lengths, ascending.
 [[nodiscard]] std::vector<LengthCount> count_lengths(const PaddedLengths& padded);
 
-}  // namespace routepack
+}  // namespace routepack::packing

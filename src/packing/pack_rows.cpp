@@ -11,7 +11,7 @@
 #include "packing/keep_counts.hpp"
 #include "packing/row_search.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // The best packing and the best bound so far. Both count cells; what matters is the multiple of
@@ -26,9 +26,9 @@ class RowBracket {
         bound_(best_simple_bound(lengths_, capacity)),
         packing_(pack_best_fit_decreasing(padded, capacity)) {}
 
-  [[nodiscard]] std::int64_t lower_cells() const { return round_up(bound_.cells, step_); }
+  [[nodiscard]] std::int64_t lower_cells() const { return base::round_up(bound_.cells, step_); }
   [[nodiscard]] std::int64_t upper_cells() const {
-    return round_up(std::int64_t{packing_.num_cells}, step_);
+    return base::round_up(std::int64_t{packing_.num_cells}, step_);
   }
   // No number of rows is left between bound and packing, or only ones that leave cells empty.
   [[nodiscard]] bool closed() const {
@@ -62,10 +62,11 @@ class RowBracket {
 
   // Pool search for the target. Each `attempt` draws differently.
   void search_target_with_pool(
-      const PoolSearchLimits& limits, const Tuning::Pool& tuning, std::uint32_t attempt
+      const PoolSearchLimits& limits, const domain::Tuning::Pool& tuning, std::uint32_t attempt
   ) {
     std::optional<CellPacking> packing = search_with_pool(
-        padded_, capacity_, target_cells(), limits, Stream{0, Purpose::kRowSearch, attempt}, tuning
+        padded_, capacity_, target_cells(), limits,
+        random::Stream{0, random::Purpose::kRowSearch, attempt}, tuning
     );
     if (packing) {
       improve_packing(std::move(*packing));
@@ -91,12 +92,15 @@ class RowBracket {
 // From cheap to dear, for one target after the other; ends when the bracket is closed, or when the
 // whole effort has neither reached the target nor refuted it.
 void close_bracket(
-    RowBracket& bracket, const PaddedLengths& padded, std::int64_t capacity, const Tuning& tuning
+    RowBracket& bracket,
+    const PaddedLengths& padded,
+    std::int64_t capacity,
+    const domain::Tuning& tuning
 ) {
   if (bracket.closed()) {
     return;
   }
-  const Tuning::Packing& packing = tuning.packing;
+  const domain::Tuning::Packing& packing = tuning.packing;
   const std::int64_t best_lambda = std::max(bracket.bound().lambda, std::int64_t{1});
   bracket.improve_packing(pack_minimum_slack(
       padded, capacity, {packing.max_nodes_per_cell, capacity / packing.tolerance_share}
@@ -129,7 +133,8 @@ void close_bracket(
 // fewer help, because the cells grow by whole rows.
 std::int64_t count_padding_samples(std::size_t num_samples, int dp, int row_multiple) {
   const auto present = static_cast<std::int64_t>(num_samples);
-  return round_up(std::max(present, std::int64_t{1}), std::int64_t{dp} * row_multiple) - present;
+  return base::round_up(std::max(present, std::int64_t{1}), std::int64_t{dp} * row_multiple) -
+         present;
 }
 
 void check_sizes(const PaddedLengths& padded, std::int64_t capacity, int dp, int row_multiple) {
@@ -151,7 +156,7 @@ PackedRows pack_rows(
     std::int64_t capacity,
     int dp,
     int row_multiple,
-    const Tuning& tuning
+    const domain::Tuning& tuning
 ) {
   check_sizes(padded, capacity, dp, row_multiple);
   const std::int64_t step = std::int64_t{dp} * row_multiple;
@@ -199,16 +204,17 @@ void check_divisible(std::int64_t num_samples, int dp) {
 std::optional<CellLayout> lay_out(
     const PackedRows& packed,
     const PaddedLengths& lengths,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     const Topology& topology,
     int num_rows,
-    const Tuning::Counts& tuning
+    const domain::Tuning::Counts& tuning
 ) {
   const CellPacking cells{packed.layout.num_cells(), packed.layout.cell_of_sample};
   const CellLayout spread = spread_over_rows(cells, lengths, num_rows, topology.dp);
   for (std::uint32_t attempt = 0; attempt < tuning.attempts; ++attempt) {
     std::optional<CellLayout> kept = keep_counts(
-        spread, lengths, rules, topology, Stream{0, Purpose::kRowCounts, attempt}, tuning
+        spread, lengths, rules, topology, random::Stream{0, random::Purpose::kRowCounts, attempt},
+        tuning
     );
     if (kept) {
       return kept;
@@ -221,10 +227,10 @@ std::optional<CellLayout> lay_out(
 
 PackedRows pack_counted_rows(
     const PaddedLengths& lengths,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     const Topology& topology,
     int row_multiple,
-    const Tuning& tuning
+    const domain::Tuning& tuning
 ) {
   PackedRows packed = pack_rows(lengths, rules.capacity_tokens, topology.dp, row_multiple, tuning);
   if (!rules.limit_counts()) {
@@ -239,7 +245,8 @@ PackedRows pack_counted_rows(
   if (by_count.cells > certificate.bound.cells) {
     certificate.bound = by_count;
     const std::int64_t step = std::int64_t{topology.dp} * row_multiple;
-    certificate.lower_bound_rows = static_cast<int>(round_up(by_count.cells, step) / topology.dp);
+    certificate.lower_bound_rows =
+        static_cast<int>(base::round_up(by_count.cells, step) / topology.dp);
   }
   const std::int64_t most_rows = num_samples / topology.dp;
   for (int rows = std::max(certificate.num_rows, certificate.lower_bound_rows); rows <= most_rows;
@@ -254,7 +261,7 @@ PackedRows pack_counted_rows(
       return packed;
     }
   }
-  fail(
+  base::fail(
       ErrorCode::kNonemptyCellsImpossible,
       "no layout of {} samples in {} to {} rows of {} cells was found with {}{}{}", num_samples,
       std::max(certificate.num_rows, certificate.lower_bound_rows), most_rows, topology.dp,
@@ -264,4 +271,4 @@ PackedRows pack_counted_rows(
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -11,7 +11,7 @@
 #include "routepack/layout.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 struct PackedRows {
   CellLayout layout;
@@ -27,7 +27,7 @@ struct PackedRows {
     std::int64_t capacity_tokens,
     int dp,
     int row_multiple,
-    const Tuning& tuning
+    const domain::Tuning& tuning
 );
 
 // pack_rows, and where the numbers of samples are bound as well as the tokens then as few more rows
@@ -38,10 +38,10 @@ struct PackedRows {
 // number of rows.
 [[nodiscard]] PackedRows pack_counted_rows(
     const IndexVector<SampleId, std::int64_t>& lengths,
-    const CellRules& rules,
+    const domain::CellRules& rules,
     const Topology& topology,
     int row_multiple,
-    const Tuning& tuning
+    const domain::Tuning& tuning
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

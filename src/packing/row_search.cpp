@@ -10,7 +10,7 @@
 #include "packing/cell_pool.hpp"
 #include "packing/fits.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // Positions in the longest-first order; `taken_` marks those in cells already completed.
@@ -264,8 +264,8 @@ std::optional<CellPacking> search_with_pool(
     std::int64_t capacity,
     std::int64_t num_cells,
     const PoolSearchLimits& limits,
-    const Stream& stream,
-    const Tuning::Pool& tuning
+    const random::Stream& stream,
+    const domain::Tuning::Pool& tuning
 ) {
   const Split split = split_at(padded, capacity, limits.lambda);
   const std::int64_t num_core_cells = num_cells - static_cast<std::int64_t>(split.long_ones.size());
@@ -313,4 +313,4 @@ std::optional<CellPacking> search_with_pool(
   return packing;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

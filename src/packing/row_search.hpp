@@ -11,7 +11,7 @@
 #include "packing/lengths.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 enum class PackingEnd {
   kFound,    // a packing into at most num_cells cells
@@ -50,8 +50,8 @@ struct PoolSearchLimits {
     std::int64_t capacity_tokens,
     std::int64_t num_cells,
     const PoolSearchLimits& limits,
-    const Stream& stream,
-    const Tuning::Pool& tuning = {}
+    const random::Stream& stream,
+    const domain::Tuning::Pool& tuning = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

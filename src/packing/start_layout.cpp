@@ -12,7 +12,7 @@
 #include "packing/cell_packing.hpp"
 #include "packing/karmarkar_karp.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 namespace {
 
 // Steps of the stream, one a use.
@@ -34,7 +34,7 @@ CellContents contents_of(
 }
 
 // Longest first, lengths scaled by a factor drawn from [0.75, 1].
-std::vector<SampleId> perturbed_order(const StartProblem& problem, const Stream& stream) {
+std::vector<SampleId> perturbed_order(const StartProblem& problem, const random::Stream& stream) {
   std::vector<std::pair<double, SampleId>> keys;
   for (const SampleId sample : ids<SampleId>(problem.padded_lengths.size())) {
     const double factor = 1.0 - 0.25 * stream.at(kOrderStep, sample.offset()).unit(0);
@@ -48,7 +48,7 @@ std::vector<SampleId> perturbed_order(const StartProblem& problem, const Stream&
   return order;
 }
 
-CellContents shuffled_fit(const StartProblem& problem, const Stream& stream) {
+CellContents shuffled_fit(const StartProblem& problem, const random::Stream& stream) {
   CellContents contents = empty_contents(problem);
   std::set<std::pair<std::int64_t, CellId>> by_work;
   for (const CellId cell : ids<CellId>(contents.num_cells())) {
@@ -73,7 +73,7 @@ CellContents shuffled_fit(const StartProblem& problem, const Stream& stream) {
   return contents;
 }
 
-CellContents random_best_fit(const StartProblem& problem, const Stream& stream) {
+CellContents random_best_fit(const StartProblem& problem, const random::Stream& stream) {
   CellContents contents = empty_contents(problem);
   const auto num_cells = static_cast<std::uint32_t>(contents.num_cells());
   std::uint64_t draw = 0;
@@ -114,11 +114,13 @@ void fill_empty_cells_in_place(CellContents& contents, const PaddedLengths& padd
 }
 
 // Swaps of two samples that keep the capacity; partners are near in length, else few would.
-void shuffle_in_place(CellContents& contents, const StartProblem& problem, const Stream& stream) {
+void shuffle_in_place(
+    CellContents& contents, const StartProblem& problem, const random::Stream& stream
+) {
   const std::vector<SampleId> order = longest_first(problem.padded_lengths);
   const auto count = static_cast<std::uint32_t>(order.size());
   for (std::uint32_t n = 0; n < count; ++n) {
-    const RandomBits draw = stream.at(kSwapStep, n);
+    const random::RandomBits draw = stream.at(kSwapStep, n);
     const std::uint32_t first = draw.below(0, count);
     const std::uint32_t second =
         std::min(count - 1, first + 1 + draw.below(1, problem.tuning.swap_reach));
@@ -133,7 +135,7 @@ void shuffle_in_place(CellContents& contents, const StartProblem& problem, const
   }
 }
 
-CellContents propose(StartKind kind, const StartProblem& problem, const Stream& stream) {
+CellContents propose(StartKind kind, const StartProblem& problem, const random::Stream& stream) {
   switch (kind) {
     case StartKind::kPacked:
       return contents_of(problem, problem.feasible.cell_of_sample);
@@ -204,7 +206,9 @@ std::int64_t sum_of_block_peaks(const StartProblem& problem, const CellContents&
 
 }  // namespace
 
-CellLayout make_start_layout(StartKind kind, const StartProblem& problem, const Stream& stream) {
+CellLayout make_start_layout(
+    StartKind kind, const StartProblem& problem, const random::Stream& stream
+) {
   RP_ASSERT(
       light,
       find_layout_fault(problem.feasible, problem.padded_lengths, problem.capacity_tokens)
@@ -344,4 +348,4 @@ CellLayout arrange_blocks(
   return layout;
 }
 
-}  // namespace routepack
+}  // namespace routepack::packing

@@ -11,7 +11,7 @@
 #include "routepack/layout.hpp"
 #include "routepack/topology.hpp"
 
-namespace routepack {
+namespace routepack::packing {
 
 enum class StartKind {
   kPacked,         // the feasible layout, levelled
@@ -27,7 +27,7 @@ struct StartProblem {
   int num_rows = 0;
   IndexVector<SampleId, std::int64_t> attention_work;  // fixed point, >= 0, one a sample
   CellLayout feasible;                                 // num_rows * dp valid cells
-  Tuning::Starts tuning = {};
+  domain::Tuning::Starts tuning = {};
 };
 
 // A valid layout of num_rows rows: under the capacity, no cell empty. A kind that cannot be brought
@@ -35,7 +35,7 @@ struct StartProblem {
 // kKarmarkarKarp: where largest differencing respects the capacity, no cell has more work than its
 // largest part. Random kinds draw from `stream`, steps from 0 on.
 [[nodiscard]] CellLayout make_start_layout(
-    StartKind kind, const StartProblem& problem, const Stream& stream
+    StartKind kind, const StartProblem& problem, const random::Stream& stream
 );
 
 // Cells by attention work descending, ties by id.
@@ -49,4 +49,4 @@ struct StartProblem {
     const CellContents& contents, const Topology& topology, int num_rows, int max_swaps
 );
 
-}  // namespace routepack
+}  // namespace routepack::packing

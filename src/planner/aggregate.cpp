@@ -6,10 +6,10 @@
 
 #include "placement/aggregate/place_experts.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
-AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
+AggregatePlacement keep_placement(Placement placement, const domain::Demand& demand) {
   AggregatePlacement kept;
   for (const MoeLayer layer : ids<MoeLayer>(demand.num_layers)) {
     const std::span<const std::int64_t> pairs = demand.of(layer);
@@ -25,23 +25,24 @@ AggregatePlacement keep_placement(Placement placement, const Demand& demand) {
 
 // Of the ways from the current placement, by the sum of the layers' peaks.
 Placement migrate_for_demand(
-    const Demand& demand,
+    const domain::Demand& demand,
     const PlanOptions& options,
     const MigrationTerms& terms,
-    const Tuning& tuning
+    const domain::Tuning& tuning
 ) {
   const Placement& current = *options.current_placement;
-  IndexVector<MoeLayer, SwapTrajectory> trajectories{current.layers.size()};
+  IndexVector<MoeLayer, placement::SwapTrajectory> trajectories{current.layers.size()};
   for (const MoeLayer layer : ids<MoeLayer>(current.layers.size())) {
-    const Stream random{
-        options.search.seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())};
-    trajectories[layer] = peak_trajectory(
+    const random::Stream random{
+        options.search.seed, random::Purpose::kPlacement,
+        static_cast<std::uint32_t>(layer.value())};
+    trajectories[layer] = placement::peak_trajectory(
         demand.of(layer), current.ep, current.layers[layer],
         {.tuning = tuning.aggregate, .num_threads = 1}, random
     );
   }
   const std::vector<std::int64_t> budgets = migration_budgets(current, terms, tuning.migration);
-  return cheapest(choose_migrations(trajectories, current, budgets), terms).placement;
+  return cheapest(placement::choose_migrations(trajectories, current, budgets), terms).placement;
 }
 
 }  // namespace
@@ -53,25 +54,25 @@ Placement placement_before(const PlanOptions& options, const WindowShape& window
 }
 
 AggregatePlacement place_aggregate(
-    const Demand& demand,
+    const domain::Demand& demand,
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Placement& before,
-    const Tuning& tuning,
-    const Communicator& comm
+    const domain::Tuning& tuning,
+    const comm::Communicator& comm
 ) {
   if (options.constraints.placement != PlacementChoice::kFree) {
     return keep_placement(before, demand);
   }
   const Placement* current = options.current_placement ? &*options.current_placement : nullptr;
-  const PlacementProblem problem{
+  const placement::PlacementProblem problem{
       demand.pairs, demand.num_layers, demand.num_experts, options.topology.ep, current};
-  PlacementResult placed =
-      place_experts(problem, {.tuning = tuning.aggregate}, options.search.seed, comm);
+  placement::PlacementResult placed =
+      placement::place_experts(problem, {.tuning = tuning.aggregate}, options.search.seed, comm);
   return {
       terms.is_free ? std::move(placed.placement)
                     : migrate_for_demand(demand, options, terms, tuning),
       placed.lower_bound.values()};
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

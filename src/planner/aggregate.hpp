@@ -11,7 +11,7 @@
 #include "routepack/placement.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // The current placement; without one, experts count as moved against the identity.
 [[nodiscard]] Placement placement_before(const PlanOptions& options, const WindowShape& window);
@@ -26,12 +26,12 @@ struct AggregatePlacement {
 // Collective. Within the terms; where the options leave no choice it is `before`, and its peaks are
 // the bounds. The same on every rank.
 [[nodiscard]] AggregatePlacement place_aggregate(
-    const Demand& demand,
+    const domain::Demand& demand,
     const PlanOptions& options,
     const MigrationTerms& terms,
     const Placement& before,
-    const Tuning& tuning,
-    const Communicator& comm
+    const domain::Tuning& tuning,
+    const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -10,7 +10,7 @@
 #include "placement/blocks/block_annealer.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 constexpr std::size_t kBlockPadding = 16;
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> sum_layer(
   const auto experts = static_cast<std::size_t>(slice.shape.num_experts);
   const auto layers = static_cast<std::size_t>(slice.shape.num_moe_layers());
   const auto blocks = static_cast<std::size_t>(layout.num_rows * topology.edp());
-  const std::size_t padded = round_up(blocks, kBlockPadding);
+  const std::size_t padded = base::round_up(blocks, kBlockPadding);
   // Block-major first: a sample's experts are then added in a stream.
   std::vector<std::uint32_t> by_block(blocks * experts, 0);
   for (std::int64_t local = 0; local < slice.num_local(); ++local) {
@@ -53,9 +53,10 @@ LayerPlacement anneal_blocks(
     const LayerPlacement* current,
     const BlockPlacementEffort& effort
 ) {
-  const Stream random{
-      effort.seed, Purpose::kBlockPlacement, static_cast<std::uint32_t>(blocks.layer.value())};
-  return anneal_layer(
+  const random::Stream random{
+      effort.seed, random::Purpose::kBlockPlacement,
+      static_cast<std::uint32_t>(blocks.layer.value())};
+  return placement::anneal_layer(
              blocks.demand, num_blocks, ep, start,
              {effort.moves_per_layer, random, effort.round, effort.acceptance, current, effort.simd,
               effort.tuning}
@@ -72,7 +73,7 @@ std::vector<std::vector<std::uint16_t>> anneal_layers(
     const BlockPlacementEffort& effort
 ) {
   std::vector<std::vector<std::uint16_t>> slots(layers.size());
-  parallel_for(layers.size(), effort.num_threads, [&](std::size_t at) {
+  base::parallel_for(layers.size(), effort.num_threads, [&](std::size_t at) {
     const MoeLayer layer = layers[at].layer;
     const LayerPlacement annealed = anneal_blocks(
         layers[at], num_blocks, placement.ep, placement.layers[layer],
@@ -91,13 +92,13 @@ std::vector<LayerBlocks> reduce_block_demand(
     const WindowSlice& slice,
     const CellLayout& layout,
     const Topology& topology,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
   std::vector<LayerBlocks> mine;
   for (const MoeLayer layer : ids<MoeLayer>(slice.shape.num_moe_layers())) {
-    const int owner = owner_of_dealt(layer.offset(), comm);
+    const int owner = comm::owner_of_dealt(layer.offset(), comm);
     std::vector<std::uint32_t> sums =
-        reduce_sum(sum_layer(slice, layout, topology, layer), owner, comm);
+        comm::reduce_sum(sum_layer(slice, layout, topology, layer), owner, comm);
     if (owner == comm.mpi_rank()) {
       mine.push_back({layer, std::move(sums)});
     }
@@ -112,14 +113,15 @@ Placement refine_placement(
     const Placement* current,
     const Topology& topology,
     const BlockPlacementEffort& effort,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, topology, comm);
   const int num_blocks = layout.num_rows * topology.edp();
-  const std::vector<std::vector<std::uint16_t>> slots =
-      agree_on([&] { return anneal_layers(mine, num_blocks, placement, current, effort); }, comm);
+  const std::vector<std::vector<std::uint16_t>> slots = comm::agree_on(
+      [&] { return anneal_layers(mine, num_blocks, placement, current, effort); }, comm
+  );
   const std::vector<std::vector<std::uint16_t>> all =
-      gather_dealt(placement.layers.size(), slots, comm);
+      comm::gather_dealt(placement.layers.size(), slots, comm);
   Placement refined = placement;
   for (const MoeLayer layer : ids<MoeLayer>(all.size())) {
     for (const ExpertId expert : ids<ExpertId>(placement.num_experts)) {
@@ -129,4 +131,4 @@ Placement refine_placement(
   return refined;
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -15,7 +15,7 @@
 #include "routepack/topology.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // One layer of the whole window: [E, blocks padded with zeros to a multiple of 16] pairs, where
 // block = row * edp + shard.
@@ -29,7 +29,7 @@ struct LayerBlocks {
     const WindowSlice& slice,
     const CellLayout& layout,
     const Topology& topology,
-    const Communicator& comm
+    const comm::Communicator& comm
 );
 
 struct BlockPlacementEffort {
@@ -38,8 +38,8 @@ struct BlockPlacementEffort {
   std::uint32_t round = 0;  // calls with other rounds draw anew
   int num_threads = 1;
   SimdLevel simd = SimdLevel::kPortable;
-  const Acceptance& acceptance;
-  Tuning::BlockAnnealing tuning = {};
+  const random::Acceptance& acceptance;
+  domain::Tuning::BlockAnnealing tuning = {};
 };
 
 // Collective. Re-places the experts of every layer for the peaks of the (row, shard) blocks that
@@ -53,7 +53,7 @@ struct BlockPlacementEffort {
     const Placement* current,
     const Topology& topology,
     const BlockPlacementEffort& effort,
-    const Communicator& comm
+    const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::planner

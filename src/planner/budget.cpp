@@ -10,19 +10,24 @@
 #include "base/simd.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
-double seconds_per_move(const SearchProblem& problem, const Tuning::Effort& tuning) {
+double seconds_per_move(
+    const objective::SearchProblem& problem, const domain::Tuning::Effort& tuning
+) {
   const double bytes = tuning.move_bytes * static_cast<double>(problem.demand.sample_stride());
   return (tuning.move_ns + bytes / tuning.bytes_per_ns) * 1e-9;
 }
 
 double moves_per_sample(
-    const SearchOptions& search, const SearchProblem& problem, const Tuning& tuning, int num_workers
+    const SearchOptions& search,
+    const objective::SearchProblem& problem,
+    const domain::Tuning& tuning,
+    int num_workers
 ) {
   double moves = static_cast<double>(search.num_sweeps) *
-                 static_cast<double>(moves_per_sweep(problem, tuning.population));
+                 static_cast<double>(annealing::moves_per_sweep(problem, tuning.population));
   if (search.time_limit_seconds > 0.0) {
     const double chains_per_worker =
         std::max(1.0, static_cast<double>(search.num_chains) / static_cast<double>(num_workers));
@@ -34,7 +39,7 @@ double moves_per_sample(
 
 }  // namespace
 
-int choose_threads(int asked, const Communicator& node) {
+int choose_threads(int asked, const comm::Communicator& node) {
   constexpr int kMaxThreadsPerCore = 4;
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (asked > 0) {
@@ -45,22 +50,25 @@ int choose_threads(int asked, const Communicator& node) {
 }
 
 SimdLevel choose_simd(const SearchOptions& asked) {
-  return std::min(asked.max_simd, best_simd_level());
+  return std::min(asked.max_simd, base::best_simd_level());
 }
 
 SearchOptions complete_options(
-    SearchOptions asked, const SearchProblem& problem, const Tuning& tuning, int num_workers
+    SearchOptions asked,
+    const objective::SearchProblem& problem,
+    const domain::Tuning& tuning,
+    int num_workers
 ) {
-  const Tuning::Effort& effort = tuning.effort;
+  const domain::Tuning::Effort& effort = tuning.effort;
   if (asked.num_chains == 0) {
     asked.num_chains = asked.time_limit_seconds > 0.0 ? num_workers : effort.num_chains;
   }
   if (asked.num_sweeps == 0 && asked.time_limit_seconds <= 0.0) {
     // Small windows are done sooner than in proportion: fewer samples, and fewer moves of each.
     const double size = std::min(1.0, problem.num_samples() / effort.full_samples);
-    const double sweeps = effort.seconds_per_chain * size * size /
-                          seconds_per_move(problem, effort) /
-                          static_cast<double>(moves_per_sweep(problem, tuning.population));
+    const double sweeps =
+        effort.seconds_per_chain * size * size / seconds_per_move(problem, effort) /
+        static_cast<double>(annealing::moves_per_sweep(problem, tuning.population));
     asked.num_sweeps =
         std::clamp(static_cast<std::int64_t>(sweeps), effort.min_sweeps, effort.max_sweeps);
   }
@@ -68,9 +76,12 @@ SearchOptions complete_options(
 }
 
 TemperatureRange choose_temperatures(
-    const SearchOptions& search, const SearchProblem& problem, const Tuning& tuning, int num_workers
+    const SearchOptions& search,
+    const objective::SearchProblem& problem,
+    const domain::Tuning& tuning,
+    int num_workers
 ) {
-  const Tuning::Temperatures& range = tuning.temperatures;
+  const domain::Tuning::Temperatures& range = tuning.temperatures;
   const double first = std::clamp(
       range.first_per_move * moves_per_sample(search, problem, tuning, num_workers),
       range.min_first, range.max_first
@@ -79,7 +90,10 @@ TemperatureRange choose_temperatures(
 }
 
 Budget::Budget(
-    const SearchOptions& search, double seconds_spent, const Stopwatch& clock, const Tuning& tuning
+    const SearchOptions& search,
+    double seconds_spent,
+    const base::Stopwatch& clock,
+    const domain::Tuning& tuning
 )
     : search_(search),
       seconds_before_(seconds_spent),
@@ -97,12 +111,12 @@ double Budget::usable_seconds() const {
   return search_.time_limit_seconds * (1.0 - share_after_) - seconds_before_;
 }
 
-Round Budget::spend(double share) {
+annealing::Round Budget::spend(double share) {
   constexpr double kShortest = 1e-3;  // seconds: a round needs a deadline above 0
   const double begin = spent_;
   spent_ += share;
   const auto sweeps = static_cast<double>(search_.num_sweeps);
-  Round round;
+  annealing::Round round;
   round.num_sweeps =
       static_cast<std::int64_t>(spent_ * sweeps) - static_cast<std::int64_t>(begin * sweeps);
   if (is_timed()) {
@@ -112,10 +126,10 @@ Round Budget::spend(double share) {
 }
 
 std::int64_t Budget::swaps_per_layer(
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     std::int64_t chain_moves,
     int num_layers,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) const {
   if (!is_timed()) {
     // A small budget of sweeps is to stay small: a fraction of a chain's moves for all layers.
@@ -130,7 +144,7 @@ std::int64_t Budget::swaps_per_layer(
         static_cast<double>(placing_.most_per_layer)
     ));
   }
-  return broadcast_value(swaps, 0, comm);
+  return comm::broadcast_value(swaps, 0, comm);
 }
 
 void Budget::note_placement(double started) {
@@ -142,20 +156,21 @@ void Budget::note_swaps(double started, std::int64_t swaps_per_layer) {
                       static_cast<double>(std::max<std::int64_t>(swaps_per_layer, 1));
 }
 
-bool Budget::has_time_to_place(const Communicator& comm) const {
+bool Budget::has_time_to_place(const comm::Communicator& comm) const {
   if (!is_timed()) {
     return true;
   }
   const double left = usable_seconds() - clock_.seconds();
-  return broadcast_value(placing_seconds_ < placing_share_ * left ? 1 : 0, 0, comm) != 0;
+  return comm::broadcast_value(placing_seconds_ < placing_share_ * left ? 1 : 0, 0, comm) != 0;
 }
 
-bool Budget::affords_another(double started, double time_share, const Communicator& comm) const {
+bool Budget::affords_another(double started, double time_share, const comm::Communicator& comm)
+    const {
   if (!is_timed()) {
     return true;
   }
   const bool fits = clock_.seconds() - started < seconds_of(time_share);
-  return broadcast_value(fits ? 1 : 0, 0, comm) != 0;
+  return comm::broadcast_value(fits ? 1 : 0, 0, comm) != 0;
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

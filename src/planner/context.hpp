@@ -11,26 +11,26 @@
 #include "routepack/plan.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // Who refers to it is collective: it knows the communicator.
 struct PlanContext {
   const WindowSlice& slice;
   const PlanOptions& options;
   const PlanRun& run;
-  const PaddedLengths& padded;
-  const PaddedLengths& in_cells;  // what each takes of a cell's capacity
-  const CellRules& rules;
+  const packing::PaddedLengths& padded;
+  const packing::PaddedLengths& in_cells;  // what each takes of a cell's capacity
+  const domain::CellRules& rules;
   const MigrationTerms& terms;
-  const Placement& before;      // where experts are now, or as good as
-  const Placement& aggregate;   // of the aggregate demand, within the terms
-  const CellLayout& first_fit;  // a start too, where it has as many rows
-  const PackedRows& rows;       // to use, with a feasible layout
+  const Placement& before;          // where experts are now, or as good as
+  const Placement& aggregate;       // of the aggregate demand, within the terms
+  const CellLayout& first_fit;      // a start too, where it has as many rows
+  const packing::PackedRows& rows;  // to use, with a feasible layout
   const ShardBound& bound;
   const PlanObserver& observer;
-  const Communicator& comm;
+  const comm::Communicator& comm;
 
-  [[nodiscard]] const Tuning& tuning() const { return run.tuning; }
+  [[nodiscard]] const domain::Tuning& tuning() const { return run.tuning; }
   // Whether experts may move at all.
   [[nodiscard]] bool places_experts() const {
     return slice.shape.num_moe_layers() > 0 &&
@@ -38,4 +38,4 @@ struct PlanContext {
   }
 };
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -7,7 +7,7 @@
 #include "packing/lengths.hpp"
 #include "placement/aggregate/rank_state.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // All ways to give every EP rank E/ep experts, but for the numbering of ranks: an expert goes to a
@@ -20,9 +20,9 @@ class PlacementLister {
         rank_of_{static_cast<std::size_t>(num_experts)},
         held_{static_cast<std::size_t>(ep), 0} {}
 
-  std::vector<RankOfExpert> run() {
+  std::vector<placement::RankOfExpert> run() {
     add_expert(0, 0);
-    return too_many_ ? std::vector<RankOfExpert>{} : found_;
+    return too_many_ ? std::vector<placement::RankOfExpert>{} : found_;
   }
 
  private:
@@ -50,9 +50,9 @@ class PlacementLister {
 
   int ep_;
   std::size_t most_;
-  RankOfExpert rank_of_;
+  placement::RankOfExpert rank_of_;
   IndexVector<EpRank, std::size_t> held_;
-  std::vector<RankOfExpert> found_;
+  std::vector<placement::RankOfExpert> found_;
   bool too_many_ = false;
 };
 
@@ -61,7 +61,7 @@ class Enumeration {
   explicit Enumeration(const EnumerationInput& input)
       : input_(input),
         problem_(input.problem),
-        order_(longest_first(problem_.lengths)),
+        order_(packing::longest_first(problem_.lengths)),
         cells_(static_cast<std::size_t>(problem_.num_cells())),
         blocks_(static_cast<std::size_t>(problem_.num_blocks())),
         layout_{
@@ -106,7 +106,7 @@ class Enumeration {
 
   // Candidate 0 of every layer is the placement that is there.
   void list_placements() {
-    std::vector<RankOfExpert> all;
+    std::vector<placement::RankOfExpert> all;
     if (input_.places_experts) {
       all = PlacementLister(
                 input_.placement.num_experts, problem_.demand.ep, input_.tuning.max_placements
@@ -118,7 +118,9 @@ class Enumeration {
     }
     for (const MoeLayer layer : ids<MoeLayer>(num_layers())) {
       candidates_.emplace_back();
-      candidates_.back().push_back(ranks_of(input_.placement.layers[layer], input_.placement.ep));
+      candidates_.back().push_back(
+          placement::ranks_of(input_.placement.layers[layer], input_.placement.ep)
+      );
       candidates_.back().insert(candidates_.back().end(), all.begin(), all.end());
     }
   }
@@ -219,7 +221,7 @@ class Enumeration {
     return !found_ || score_of(shards) < best_;
   }
 
-  [[nodiscard]] static SearchScore score_of(const std::vector<std::int64_t>& shards) {
+  [[nodiscard]] static objective::SearchScore score_of(const std::vector<std::int64_t>& shards) {
     return {
         *std::ranges::max_element(shards),
         std::accumulate(shards.begin(), shards.end(), std::int64_t{0})};
@@ -270,7 +272,7 @@ class Enumeration {
       }
     }
     const auto num_shards = static_cast<std::size_t>(problem_.num_shards);
-    for (const RankOfExpert& rank_of : candidates_[layer.offset()]) {
+    for (const placement::RankOfExpert& rank_of : candidates_[layer.offset()]) {
       std::vector<std::int64_t> cost(num_shards, 0);
       for (std::size_t block = 0; block < blocks_.size(); ++block) {
         std::vector<std::int64_t> ranks = blocks_[block].fill_pairs;
@@ -291,7 +293,7 @@ class Enumeration {
   void choose_layer(std::vector<std::size_t>& choice, const std::vector<std::int64_t>& shards) {
     const std::size_t layer = choice.size();
     if (layer == peaks_.size()) {
-      const SearchScore score = score_of(shards);
+      const objective::SearchScore score = score_of(shards);
       if (!found_ || score < best_) {
         found_ = true;
         best_ = score;
@@ -329,24 +331,24 @@ class Enumeration {
       if (choice[layer.offset()] == 0) {
         continue;
       }
-      const RankOfExpert& rank_of = candidates_[layer.offset()][choice[layer.offset()]];
+      const placement::RankOfExpert& rank_of = candidates_[layer.offset()][choice[layer.offset()]];
       placement.layers[layer] =
-          relabel_layer(rank_of, input_.before.layers[layer], placement.ep).slots;
+          placement::relabel_layer(rank_of, input_.before.layers[layer], placement.ep).slots;
     }
     return placement;
   }
 
   const EnumerationInput& input_;
-  const SearchProblem& problem_;
+  const objective::SearchProblem& problem_;
   std::vector<SampleId> order_;
   std::vector<CellState> cells_;
   std::vector<BlockState> blocks_;
-  std::vector<std::vector<RankOfExpert>> candidates_;          // [L][candidates]
-  std::vector<std::vector<std::vector<std::int64_t>>> peaks_;  // [L][candidates][shards] units
+  std::vector<std::vector<placement::RankOfExpert>> candidates_;  // [L][candidates]
+  std::vector<std::vector<std::vector<std::int64_t>>> peaks_;     // [L][candidates][shards] units
   CellLayout layout_;
   std::int64_t work_ = 0;
   bool found_ = false;
-  SearchScore best_;
+  objective::SearchScore best_;
   CellLayout best_layout_;
   std::vector<std::size_t> best_choice_;
 };
@@ -360,4 +362,4 @@ std::optional<Enumerated> enumerate_plans(const EnumerationInput& input) {
   return Enumeration(input).run();
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

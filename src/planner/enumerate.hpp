@@ -10,15 +10,15 @@
 #include "routepack/layout.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 struct EnumerationInput {
-  const SearchProblem& problem;              // under `placement`
+  const objective::SearchProblem& problem;   // under `placement`
   const Placement& placement;                // kept where no other is better
   const Placement& before;                   // least experts move against it
   bool places_experts = false;               // false: `placement` stays
   const std::vector<std::uint32_t>& demand;  // [N, L, E] pairs of the whole window
-  const Tuning::Enumeration& tuning;
+  const domain::Tuning::Enumeration& tuning;
 };
 
 struct Enumerated {
@@ -32,4 +32,4 @@ struct Enumerated {
 // the samples of `tuning`, or after its amount of work, so that the answer is the same everywhere.
 [[nodiscard]] std::optional<Enumerated> enumerate_plans(const EnumerationInput& input);
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -5,7 +5,7 @@
 
 #include "objective/search_state.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // The largest max_shard, in units, that lies within `gap` of the lower bound.
@@ -18,7 +18,7 @@ std::int64_t units_within(double gap, double lower_bound, double units_per_cost)
 
 }  // namespace
 
-Goal make_goal(const PlanContext& context, const SearchProblem& problem) {
+Goal make_goal(const PlanContext& context, const objective::SearchProblem& problem) {
   const PlanOptions& options = context.options;
   const double bound = context.bound.max_shard;
   Goal goal;
@@ -28,7 +28,8 @@ Goal make_goal(const PlanContext& context, const SearchProblem& problem) {
     goal.enough = units_within(options.search.target_gap, bound, problem.units_per_cost);
   }
   if (context.first_fit.num_rows == context.rows.layout.num_rows && !context.rules.limit_counts()) {
-    goal.reorder = SearchState(problem, context.first_fit, SimdLevel::kPortable).score().max_shard;
+    goal.reorder =
+        objective::SearchState(problem, context.first_fit, SimdLevel::kPortable).score().max_shard;
   }
   if (options.current_placement) {
     goal.current = &*options.current_placement;
@@ -38,7 +39,7 @@ Goal make_goal(const PlanContext& context, const SearchProblem& problem) {
   return goal;
 }
 
-double cost_of(const SearchScore& score, const Goal& goal) {
+double cost_of(const objective::SearchScore& score, const Goal& goal) {
   return static_cast<double>(score.max_shard) / goal.units_per_cost;
 }
 
@@ -68,4 +69,4 @@ void Best::improve(Candidate candidate, Tie tie) {
   plan_ = std::move(candidate);
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

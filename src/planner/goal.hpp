@@ -8,7 +8,7 @@
 #include "planner/context.hpp"
 #include "planner/placed_population.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // All in the units of the search problem, which are the same under every placement, unless said.
 struct Goal {
@@ -20,20 +20,22 @@ struct Goal {
   const Placement* current = nullptr;  // moves count against it; null: they have no price
 
   // As good as it has to be: at the bound, or within the target gap.
-  [[nodiscard]] bool is_met_by(const SearchScore& best) const { return best.max_shard <= enough; }
+  [[nodiscard]] bool is_met_by(const objective::SearchScore& best) const {
+    return best.max_shard <= enough;
+  }
 };
 
 // `problem` is that of the aggregate's placement.
-[[nodiscard]] Goal make_goal(const PlanContext& context, const SearchProblem& problem);
+[[nodiscard]] Goal make_goal(const PlanContext& context, const objective::SearchProblem& problem);
 
 // The score of a layout under a placement.
 struct Priced {
-  const SearchScore& score;
+  const objective::SearchScore& score;
   const Placement& placement;
 };
 
 // max_shard, in cost units.
-[[nodiscard]] double cost_of(const SearchScore& score, const Goal& goal);
+[[nodiscard]] double cost_of(const objective::SearchScore& score, const Goal& goal);
 // The same and the price of moving.
 [[nodiscard]] double total_of(const Priced& plan, const Goal& goal);
 
@@ -60,4 +62,4 @@ class Best {
   std::optional<Candidate> plan_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::planner

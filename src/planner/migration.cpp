@@ -13,22 +13,22 @@
 #include "placement/moving/priced_search.hpp"
 #include "planner/budget.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 namespace {
 
 // A trajectory as plain numbers, for the other ranks: objective, free objective and moves, the free
 // slots, then every path behind its length.
-std::vector<std::int64_t> pack_trajectory(const SwapTrajectory& trajectory) {
+std::vector<std::int64_t> pack_trajectory(const placement::SwapTrajectory& trajectory) {
   std::vector<std::int64_t> words = {
       trajectory.objective, trajectory.free_objective, trajectory.free_moved_experts};
   for (const SlotId slot : trajectory.free_slots) {
     words.push_back(slot.value());
   }
   words.push_back(std::ssize(trajectory.paths));
-  for (const SwapPath& path : trajectory.paths) {
+  for (const placement::SwapPath& path : trajectory.paths) {
     words.push_back(std::ssize(path));
-    for (const SwapStep& step : path) {
+    for (const placement::SwapStep& step : path) {
       words.insert(
           words.end(), {step.a.value(), step.b.value(), step.objective, step.moved_experts}
       );
@@ -37,11 +37,13 @@ std::vector<std::int64_t> pack_trajectory(const SwapTrajectory& trajectory) {
   return words;
 }
 
-SwapTrajectory unpack_trajectory(const std::vector<std::int64_t>& words, int num_experts) {
+placement::SwapTrajectory unpack_trajectory(
+    const std::vector<std::int64_t>& words, int num_experts
+) {
   auto next = words.begin();
   const auto word = [&] { return *next++; };
   const auto id = [&] { return static_cast<std::int32_t>(word()); };
-  SwapTrajectory trajectory;
+  placement::SwapTrajectory trajectory;
   trajectory.objective = word();
   trajectory.free_objective = word();
   trajectory.free_moved_experts = word();
@@ -51,9 +53,9 @@ SwapTrajectory unpack_trajectory(const std::vector<std::int64_t>& words, int num
   const std::int64_t num_paths = word();
   for (std::int64_t path = 0; path < num_paths; ++path) {
     const std::int64_t num_steps = word();
-    SwapPath& steps = trajectory.paths.emplace_back();
+    placement::SwapPath& steps = trajectory.paths.emplace_back();
     for (std::int64_t step = 0; step < num_steps; ++step) {
-      SwapStep swap;
+      placement::SwapStep swap;
       swap.a = ExpertId{id()};
       swap.b = ExpertId{id()};
       swap.objective = word();
@@ -86,9 +88,9 @@ MigrationTerms migration_terms(const PlanOptions& options, const WindowShape& wi
 }
 
 std::vector<std::int64_t> migration_budgets(
-    const Placement& current, const MigrationTerms& terms, const Tuning::Migration& tuning
+    const Placement& current, const MigrationTerms& terms, const domain::Tuning::Migration& tuning
 ) {
-  std::vector<std::int64_t> budgets = front_budgets(current);
+  std::vector<std::int64_t> budgets = placement::front_budgets(current);
   std::erase_if(budgets, [&](std::int64_t budget) { return budget > terms.max_moved; });
   if (terms.price_pairs > 0.0) {
     for (int step = 1; step <= tuning.price_steps; ++step) {
@@ -101,14 +103,15 @@ std::vector<std::int64_t> migration_budgets(
   return budgets;
 }
 
-const MigrationChoice& cheapest(
-    const std::vector<MigrationChoice>& choices, const MigrationTerms& terms
+const placement::MigrationChoice& cheapest(
+    const std::vector<placement::MigrationChoice>& choices, const MigrationTerms& terms
 ) {
-  const auto cost = [&](const MigrationChoice& choice) {
+  const auto cost = [&](const placement::MigrationChoice& choice) {
     return static_cast<double>(choice.objective) +
            terms.price_pairs * static_cast<double>(choice.moved_experts);
   };
-  const auto better = [&](const MigrationChoice& x, const MigrationChoice& y) {
+  const auto better = [&](const placement::MigrationChoice& x,
+                          const placement::MigrationChoice& y) {
     return cost(x) != cost(y) ? cost(x) < cost(y) : x.moved_experts < y.moved_experts;
   };
   return *std::min_element(choices.begin(), choices.end(), better);
@@ -118,9 +121,9 @@ LayoutMigration::LayoutMigration(
     const WindowSlice& slice,
     const CellLayout& layout,
     const PlanOptions& options,
-    const Tuning& tuning,
+    const domain::Tuning& tuning,
     int num_threads,
-    const Communicator& comm
+    const comm::Communicator& comm
 )
     : options_(options),
       tuning_(tuning),
@@ -131,10 +134,11 @@ LayoutMigration::LayoutMigration(
       blocks_(reduce_block_demand(slice, layout, options.topology, comm)),
       mine_(blocks_.size()),
       all_(current_.layers.size()) {
-  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+  for_each_layer([&](const LayerBlocks& blocks, placement::SwapTrajectory& ways) {
     const LayerPlacement& home = current_.layers[blocks.layer];
     ways.objective =
-        BlockState{{blocks.demand, num_blocks_}, ranks_of(home, current_.ep), current_.ep}
+        placement::BlockState{
+            {blocks.demand, num_blocks_}, placement::ranks_of(home, current_.ep), current_.ep}
             .sum_peaks();
     ways.free_objective = ways.objective;
     ways.free_slots = home;
@@ -143,15 +147,15 @@ LayoutMigration::LayoutMigration(
 }
 
 void LayoutMigration::trace(double seconds) {
-  const Stopwatch clock;
-  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+  const base::Stopwatch clock;
+  for_each_layer([&](const LayerBlocks& blocks, placement::SwapTrajectory& ways) {
     if (clock.seconds() > seconds) {
       return;
     }
-    const Stream random{
-        options_.search.seed, Purpose::kPlacement,
+    const random::Stream random{
+        options_.search.seed, random::Purpose::kPlacement,
         static_cast<std::uint32_t>(blocks.layer.value())};
-    SwapTrajectory traced = block_trajectory(
+    placement::SwapTrajectory traced = placement::block_trajectory(
         blocks.demand, num_blocks_, current_.ep, current_.layers[blocks.layer],
         {.tuning = tuning_.aggregate, .num_threads = 1}, random, choose_simd(options_.search),
         tuning_.moving
@@ -163,12 +167,12 @@ void LayoutMigration::trace(double seconds) {
 }
 
 void LayoutMigration::search_near(const Placement& start, std::int64_t price, std::uint32_t round) {
-  for_each_layer([&](const LayerBlocks& blocks, SwapTrajectory& ways) {
+  for_each_layer([&](const LayerBlocks& blocks, placement::SwapTrajectory& ways) {
     const auto owner = round * static_cast<std::uint32_t>(current_.layers.size()) +
                        static_cast<std::uint32_t>(blocks.layer.value());
-    const Stream random{options_.search.seed, Purpose::kPerturbation, owner};
+    const random::Stream random{options_.search.seed, random::Purpose::kPerturbation, owner};
     std::ranges::move(
-        search_at_price(
+        placement::search_at_price(
             blocks.demand, num_blocks_, current_.ep,
             {current_.layers[blocks.layer], start.layers[blocks.layer], price, random,
              choose_simd(options_.search), tuning_.moving}
@@ -179,8 +183,10 @@ void LayoutMigration::search_near(const Placement& start, std::int64_t price, st
   share();
 }
 
-std::vector<MigrationChoice> LayoutMigration::choose(std::span<const std::int64_t> budgets) const {
-  return choose_migrations(all_, current_, budgets);
+std::vector<placement::MigrationChoice> LayoutMigration::choose(
+    std::span<const std::int64_t> budgets
+) const {
+  return placement::choose_migrations(all_, current_, budgets);
 }
 
 std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
@@ -188,7 +194,7 @@ std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
       std::max<std::int64_t>(moved * tuning_.migration.price_reach_percent / 100, 1);
   const std::array<std::int64_t, 2> around = {
       std::max<std::int64_t>(moved - reach, 0), moved + reach};
-  const std::vector<MigrationChoice> choices = choose(around);
+  const std::vector<placement::MigrationChoice> choices = choose(around);
   return std::max<std::int64_t>(
       (choices[0].objective - choices[1].objective) / (around[1] - around[0]), 1
   );
@@ -197,9 +203,9 @@ std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
 // Collective. visit(blocks, ways) for the layers of this rank; errors are agreed on.
 template <class Visit>
 void LayoutMigration::for_each_layer(const Visit& visit) {
-  agree_on(
+  comm::agree_on(
       [&] {
-        parallel_for(blocks_.size(), num_threads_, [&](std::size_t at) {
+        base::parallel_for(blocks_.size(), num_threads_, [&](std::size_t at) {
           visit(blocks_[at], mine_[at]);
         });
       },
@@ -210,13 +216,13 @@ void LayoutMigration::for_each_layer(const Visit& visit) {
 // What this rank found, to all.
 void LayoutMigration::share() {
   std::vector<std::vector<std::int64_t>> mine;
-  for (const SwapTrajectory& trajectory : mine_) {
+  for (const placement::SwapTrajectory& trajectory : mine_) {
     mine.push_back(pack_trajectory(trajectory));
   }
-  const std::vector<std::vector<std::int64_t>> all = gather_dealt(all_.size(), mine, comm_);
+  const std::vector<std::vector<std::int64_t>> all = comm::gather_dealt(all_.size(), mine, comm_);
   for (const MoeLayer layer : ids<MoeLayer>(all_.size())) {
     all_[layer] = unpack_trajectory(all[layer.offset()], current_.num_experts);
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -16,7 +16,7 @@
 #include "routepack/options.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // What the user wants of a migration, in the terms of the search.
 struct MigrationTerms {
@@ -31,12 +31,12 @@ struct MigrationTerms {
 
 // Budgets of moved experts to look at: those of the front, and a finer scale up to the limit.
 [[nodiscard]] std::vector<std::int64_t> migration_budgets(
-    const Placement& current, const MigrationTerms& terms, const Tuning::Migration& tuning
+    const Placement& current, const MigrationTerms& terms, const domain::Tuning::Migration& tuning
 );
 
 // The choice with the lowest objective + price * moved experts, ties to fewer moved.
-[[nodiscard]] const MigrationChoice& cheapest(
-    const std::vector<MigrationChoice>& choices, const MigrationTerms& terms
+[[nodiscard]] const placement::MigrationChoice& cheapest(
+    const std::vector<placement::MigrationChoice>& choices, const MigrationTerms& terms
 );
 
 // Layers are dealt over ranks and threads; the results are the same at any number of either.
@@ -48,9 +48,9 @@ class LayoutMigration {
       const WindowSlice& slice,
       const CellLayout& layout,
       const PlanOptions& options,
-      const Tuning& tuning,
+      const domain::Tuning& tuning,
       int num_threads,
-      const Communicator& comm
+      const comm::Communicator& comm
   );
 
   // Collective. Adds the swap trajectories from the current placement, and free placement. Layers
@@ -61,7 +61,8 @@ class LayoutMigration {
   void search_near(const Placement& start, std::int64_t price, std::uint32_t round);
 
   // The best choice for each budget of moved experts. The same on every rank.
-  [[nodiscard]] std::vector<MigrationChoice> choose(std::span<const std::int64_t> budgets) const;
+  [[nodiscard]] std::vector<placement::MigrationChoice> choose(std::span<const std::int64_t> budgets
+  ) const;
   // What a moved expert more or less changes, near such a number of them: pairs of Σ of peaks, at
   // least 1.
   [[nodiscard]] std::int64_t price_at(std::int64_t moved) const;
@@ -72,14 +73,14 @@ class LayoutMigration {
   void share();
 
   const PlanOptions& options_;
-  const Tuning& tuning_;
+  const domain::Tuning& tuning_;
   const Placement& current_;
   int num_blocks_;
   int num_threads_;
-  const Communicator& comm_;
-  std::vector<LayerBlocks> blocks_;   // of this rank's layers
-  std::vector<SwapTrajectory> mine_;  // the same layers
-  IndexVector<MoeLayer, SwapTrajectory> all_;
+  const comm::Communicator& comm_;
+  std::vector<LayerBlocks> blocks_;              // of this rank's layers
+  std::vector<placement::SwapTrajectory> mine_;  // the same layers
+  IndexVector<MoeLayer, placement::SwapTrajectory> all_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -5,24 +5,24 @@
 
 #include "comm/agreement.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 PlacedWindow::PlacedWindow(
     const WindowSlice& slice,
-    const PaddedLengths& padded,
+    const packing::PaddedLengths& padded,
     const PlanOptions& options,
     int num_rows,
     Placement placement,
-    const Communicator& node,
-    const Communicator& comm
+    const comm::Communicator& node,
+    const comm::Communicator& comm
 )
     : placement_(std::move(placement)),
-      projected_(project_demand(slice, placement_, node, comm)),
-      problem_(agree_on(
+      projected_(demand::project_demand(slice, placement_, node, comm)),
+      problem_(comm::agree_on(
           [&] {
-            return make_search_problem(
+            return objective::make_search_problem(
                 padded, projected_.view(), options.topology, options.cost,
-                cell_rules(options, slice.shape.top_k), num_rows
+                domain::cell_rules(options, slice.shape.top_k), num_rows
             );
           },
           comm
@@ -30,11 +30,11 @@ PlacedWindow::PlacedWindow(
 
 PlacedPopulation::PlacedPopulation(
     Placed placed,
-    const Population::MakeStart& make_start,
-    const PopulationOptions& options,
+    const annealing::Population::MakeStart& make_start,
+    const annealing::PopulationOptions& options,
     const TemperatureRange& range,
-    const Tuning& tuning,
-    const Communicator& comm
+    const domain::Tuning& tuning,
+    const comm::Communicator& comm
 )
     : placed_(std::move(placed)),
       population_(placed_->problem(), make_start, options, tuning, comm),
@@ -42,7 +42,10 @@ PlacedPopulation::PlacedPopulation(
       scale_(static_cast<double>(population_.mean_change())) {}
 
 void PlacedPopulation::anneal(
-    const Tuning::Turn& turn, Round round, const Stopwatch& clock, const Population::Report& report
+    const domain::Tuning::Turn& turn,
+    annealing::Round round,
+    const base::Stopwatch& clock,
+    const annealing::Population::Report& report
 ) {
   round.first_temperature = static_cast<std::int64_t>(range_.first * turn.heat * scale_);
   round.last_temperature =
@@ -58,9 +61,10 @@ void PlacedPopulation::move_to(Placed placed) {
 
 void PlacedPopulation::offer(
     Placed offered,
-    const std::function<bool(const SearchScore& there, const SearchScore& here)>& is_better
+    const std::function<
+        bool(const objective::SearchScore& there, const objective::SearchScore& here)>& is_better
 ) {
-  const SearchScore here = best_score();
+  const objective::SearchScore here = best_score();
   const Placed before = placed_;
   move_to(std::move(offered));
   if (!is_better(best_score(), here)) {
@@ -68,4 +72,4 @@ void PlacedPopulation::offer(
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

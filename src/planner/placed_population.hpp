@@ -14,7 +14,7 @@
 #include "routepack/placement.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // A placement, the samples' demand on its EP ranks, and the layout problem.
 class PlacedWindow {
@@ -22,23 +22,23 @@ class PlacedWindow {
   // Collective over `comm`; `node` is its split_by_node().
   PlacedWindow(
       const WindowSlice& slice,
-      const PaddedLengths& padded,
+      const packing::PaddedLengths& padded,
       const PlanOptions& options,
       int num_rows,
       Placement placement,
-      const Communicator& node,
-      const Communicator& comm
+      const comm::Communicator& node,
+      const comm::Communicator& comm
   );
   PlacedWindow(const PlacedWindow&) = delete;  // the problem points into the projection
   PlacedWindow& operator=(const PlacedWindow&) = delete;
 
   [[nodiscard]] const Placement& placement() const { return placement_; }
-  [[nodiscard]] const SearchProblem& problem() const { return problem_; }
+  [[nodiscard]] const objective::SearchProblem& problem() const { return problem_; }
 
  private:
   Placement placement_;
-  ProjectedDemand projected_;
-  SearchProblem problem_;
+  demand::ProjectedDemand projected_;
+  objective::SearchProblem problem_;
 };
 
 // Shared by all who may go on with it: it is the costliest thing that a search keeps.
@@ -48,7 +48,7 @@ using Placed = std::shared_ptr<const PlacedWindow>;
 struct Candidate {
   Placed placed;
   CellLayout layout;
-  SearchScore score;
+  objective::SearchScore score;
 
   [[nodiscard]] const Placement& placement() const { return placed->placement(); }
 };
@@ -60,17 +60,19 @@ class PlacedPopulation {
  public:
   PlacedPopulation(
       Placed placed,
-      const Population::MakeStart& make_start,
-      const PopulationOptions& options,
+      const annealing::Population::MakeStart& make_start,
+      const annealing::PopulationOptions& options,
       const TemperatureRange& range,
-      const Tuning& tuning,
-      const Communicator& comm
+      const domain::Tuning& tuning,
+      const comm::Communicator& comm
   );
 
   [[nodiscard]] const Placed& placed() const { return placed_; }
   [[nodiscard]] const Placement& placement() const { return placed_->placement(); }
-  [[nodiscard]] const SearchProblem& problem() const { return placed_->problem(); }
-  [[nodiscard]] const SearchScore& best_score() const { return population_.best_score(); }
+  [[nodiscard]] const objective::SearchProblem& problem() const { return placed_->problem(); }
+  [[nodiscard]] const objective::SearchScore& best_score() const {
+    return population_.best_score();
+  }
   // Collective.
   [[nodiscard]] CellLayout best_layout() const { return population_.best_layout(); }
   [[nodiscard]] Candidate best() const { return {placed_, best_layout(), best_score()}; }
@@ -78,17 +80,18 @@ class PlacedPopulation {
 
   // Anneals at the turn's temperatures, for the sweeps or until the deadline of `round`.
   void anneal(
-      const Tuning::Turn& turn,
-      Round round,
-      const Stopwatch& clock,
-      const Population::Report& report
+      const domain::Tuning::Turn& turn,
+      annealing::Round round,
+      const base::Stopwatch& clock,
+      const annealing::Population::Report& report
   );
 
   void move_to(Placed placed);
   // Goes on under `offered` if `is_better` says so of the best layout's score there and here.
   void offer(
       Placed offered,
-      const std::function<bool(const SearchScore& there, const SearchScore& here)>& is_better
+      const std::function<
+          bool(const objective::SearchScore& there, const objective::SearchScore& here)>& is_better
   );
   // All chains continue from one layout; the best one stays.
   void restart_from(const CellLayout& layout) { population_.restart_from(layout); }
@@ -97,9 +100,9 @@ class PlacedPopulation {
 
  private:
   Placed placed_;  // before the population, which points into it
-  Population population_;
+  annealing::Population population_;
   TemperatureRange range_;  // relative to the scale
   double scale_;            // mean |energy change| of a random move, in units
 };
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -13,19 +13,19 @@
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 constexpr double kMaxSeconds = 1e9;
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // as on the command line
 
 template <class T>
-NamedEvidence entry(const char* name, const T& value) {
+comm::NamedEvidence entry(const char* name, const T& value) {
   return {name, fmt::format("{}", value)};
 }
 
 template <class Enum>
-NamedEvidence choice(const char* name, Enum value) {
+comm::NamedEvidence choice(const char* name, Enum value) {
   return entry(name, static_cast<int>(value));
 }
 
@@ -37,7 +37,7 @@ std::string stages_text(const std::vector<AttentionStage>& stages) {
   return text;
 }
 
-std::vector<NamedEvidence> evidence_of(const WindowShape& shape) {
+std::vector<comm::NamedEvidence> evidence_of(const WindowShape& shape) {
   return {
       entry("num_samples of the window", shape.num_samples),
       entry("moe_layers of the window", fmt::format("[{}]", fmt::join(shape.moe_layers, ", "))),
@@ -119,14 +119,14 @@ void validate_pairs(const WindowSlice& slice) {
 }
 
 // The slices of all ranks, in rank order, are the window.
-void agree_on_slices(const WindowSlice& slice, const Communicator& comm) {
+void agree_on_slices(const WindowSlice& slice, const comm::Communicator& comm) {
   struct Extent {
     std::int64_t begin;
     std::int64_t size;
   };
   std::int64_t end = 0;
   const std::vector<Extent> all =
-      all_gather_value(Extent{slice.first_sample, slice.num_local()}, comm);
+      comm::all_gather_value(Extent{slice.first_sample, slice.num_local()}, comm);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     RP_CHECK(
         all[rank].begin == end, ErrorCode::kUsage,
@@ -182,8 +182,8 @@ void check_placement(const PlanOptions& options, const WindowShape& window) {
 
 }  // namespace
 
-NamedEvidence evidence_of(const Placement& placement, const char* name) {
-  DigestBuilder digest;
+comm::NamedEvidence evidence_of(const Placement& placement, const char* name) {
+  base::DigestBuilder digest;
   digest.add(placement.num_experts);
   digest.add(placement.ep);
   digest.add(placement.layers.size());
@@ -193,15 +193,15 @@ NamedEvidence evidence_of(const Placement& placement, const char* name) {
       digest.add(slot.value());
     }
   }
-  return {name, "one with digest " + to_hex(digest.finish())};
+  return {name, "one with digest " + base::to_hex(digest.finish())};
 }
 
-std::vector<NamedEvidence> evidence_of(const PlanOptions& options) {
+std::vector<comm::NamedEvidence> evidence_of(const PlanOptions& options) {
   const Topology& topology = options.topology;
   const Constraints& constraints = options.constraints;
   const SearchOptions& search = options.search;
   const MigrationOptions& migration = options.migration;
-  std::vector<NamedEvidence> evidence = {
+  std::vector<comm::NamedEvidence> evidence = {
       entry("dp", topology.dp),
       entry("ep", topology.ep),
       entry("tp", topology.tp),
@@ -292,13 +292,13 @@ void agree_on_plan_inputs(
     const WindowSlice& slice,
     const PlanOptions& options,
     double seconds_spent,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
-  std::vector<NamedEvidence> evidence = evidence_of(options);
-  const std::vector<NamedEvidence> window = evidence_of(slice.shape);
+  std::vector<comm::NamedEvidence> evidence = evidence_of(options);
+  const std::vector<comm::NamedEvidence> window = evidence_of(slice.shape);
   evidence.insert(evidence.end(), window.begin(), window.end());
-  agree_on_inputs(evidence, comm);
-  agree_on(
+  comm::agree_on_inputs(evidence, comm);
+  comm::agree_on(
       [&] {
         validate_numbers(options);
         check_real(seconds_spent, kMaxSeconds, "seconds_spent");
@@ -307,7 +307,7 @@ void agree_on_plan_inputs(
       comm
   );
   agree_on_slices(slice, comm);
-  agree_on([&] { validate_options(options, slice.shape); }, comm);
+  comm::agree_on([&] { validate_options(options, slice.shape); }, comm);
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -9,14 +9,14 @@
 #include "routepack/placement.hpp"
 #include "routepack/window.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // Every option that decides the plan, as names and values. Not those that ranks may differ in:
 // num_threads and max_simd.
-[[nodiscard]] std::vector<NamedEvidence> evidence_of(const PlanOptions& options);
+[[nodiscard]] std::vector<comm::NamedEvidence> evidence_of(const PlanOptions& options);
 
 // The contents, by their digest.
-[[nodiscard]] NamedEvidence evidence_of(const Placement& placement, const char* name);
+[[nodiscard]] comm::NamedEvidence evidence_of(const Placement& placement, const char* name);
 
 // Throws NUMBER_OUT_OF_RANGE for a number of the search, of moving or of padding that no plan can
 // be made with.
@@ -38,7 +38,7 @@ void agree_on_plan_inputs(
     const WindowSlice& slice,
     const PlanOptions& options,
     double seconds_spent,
-    const Communicator& comm
+    const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::planner

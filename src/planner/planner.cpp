@@ -16,15 +16,17 @@
 #include "planner/report.hpp"
 #include "planner/search.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // Padded as the trainer does, and such that sums of squares fit.
-PaddedLengths pad_window(const std::vector<std::int64_t>& lengths, const PlanOptions& options) {
+packing::PaddedLengths pad_window(
+    const std::vector<std::int64_t>& lengths, const PlanOptions& options
+) {
   const std::int64_t capacity = options.cost.capacity_tokens;
-  PaddedLengths padded =
-      pad_lengths(lengths, options.pad_multiple, capacity, options.constraints.oversize);
-  check_squared_lengths(padded, capacity);
+  packing::PaddedLengths padded =
+      packing::pad_lengths(lengths, options.pad_multiple, capacity, options.constraints.oversize);
+  objective::check_squared_lengths(padded, capacity);
   return padded;
 }
 
@@ -33,20 +35,11 @@ PaddedLengths pad_window(const std::vector<std::int64_t>& lengths, const PlanOpt
 Plan make_plan(
     const WindowSlice& slice,
     const PlanOptions& options,
-    MPI_Comm comm,
-    const PlanObserver& observer
-) {
-  return make_plan(slice, options, PlanRun{}, comm, observer);
-}
-
-Plan make_plan(
-    const WindowSlice& slice,
-    const PlanOptions& options,
     const PlanRun& run,
     MPI_Comm mpi_comm,
     const PlanObserver& told_observer
 ) {
-  const Communicator comm(mpi_comm);
+  const comm::Communicator comm(mpi_comm);
   const PlanObserver observer = without_exceptions(told_observer);
   const auto log = [&](const std::string& line) {
     if (comm.is_root() && observer.log) {
@@ -56,8 +49,8 @@ Plan make_plan(
   agree_on_plan_inputs(slice, options, run.seconds_spent, comm);
 
   // 1. Demand
-  const WindowDemand window = reduce_demand(slice, comm);
-  const std::vector<std::int64_t> lengths = all_gather(slice.lengths, comm);
+  const domain::WindowDemand window = demand::reduce_demand(slice, comm);
+  const std::vector<std::int64_t> lengths = comm::all_gather(slice.lengths, comm);
 
   // 2. Placement of the aggregate demand
   const Placement before = placement_before(options, slice.shape);
@@ -70,28 +63,29 @@ Plan make_plan(
 
   // 3. Rows: the fewest, with their proof
   const std::int64_t capacity = options.cost.capacity_tokens;
-  const CellRules rules = cell_rules(options, slice.shape.top_k);
-  const PaddedLengths padded = agree_on([&] { return pad_window(lengths, options); }, comm);
-  const PaddedLengths in_cells = lengths_in_cells(padded, capacity);
-  const PackedRows rows = agree_on(
+  const domain::CellRules rules = domain::cell_rules(options, slice.shape.top_k);
+  const packing::PaddedLengths padded =
+      comm::agree_on([&] { return pad_window(lengths, options); }, comm);
+  const packing::PaddedLengths in_cells = packing::lengths_in_cells(padded, capacity);
+  const packing::PackedRows rows = comm::agree_on(
       [&] {
-        return pack_counted_rows(
+        return packing::pack_counted_rows(
             in_cells, rules, options.topology, options.row_multiple, run.tuning
         );
       },
       comm
   );
-  const FirstFit first_fit =
-      first_fit_decreasing(in_cells, capacity, options.topology.dp, options.row_multiple);
+  const packing::FirstFit first_fit =
+      packing::first_fit_decreasing(in_cells, capacity, options.topology.dp, options.row_multiple);
   log(fmt::format(
       "rows={} lower_bound={} proof={}", rows.certificate.num_rows,
       rows.certificate.lower_bound_rows, rows.certificate.bound.kind
   ));
 
   // 4. Bound, then search
-  const IndexVector<SampleId, std::int64_t> routed_pairs = gather_routed_pairs(slice, comm);
-  const ShardBound bound = max_shard_lower_bound(
-      {padded, routed_pairs, pairs_of_layers(window.demand), aggregate.peak_bounds,
+  const IndexVector<SampleId, std::int64_t> routed_pairs = demand::gather_routed_pairs(slice, comm);
+  const ShardBound bound = objective::max_shard_lower_bound(
+      {padded, routed_pairs, demand::pairs_of_layers(window.demand), aggregate.peak_bounds,
        options.topology, options.cost, rules, rows.certificate.num_rows}
   );
   const PlanContext context{
@@ -118,6 +112,19 @@ Plan make_plan(
       plan.digest
   ));
   return plan;
+}
+
+}  // namespace routepack::planner
+
+namespace routepack {
+
+Plan make_plan(
+    const WindowSlice& slice,
+    const PlanOptions& options,
+    MPI_Comm comm,
+    const PlanObserver& observer
+) {
+  return planner::make_plan(slice, options, planner::PlanRun{}, comm, observer);
 }
 
 }  // namespace routepack

@@ -4,11 +4,11 @@
 #include "domain/tuning.hpp"
 #include "routepack/planner.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // Of one call, beside the options.
 struct PlanRun {
-  Tuning tuning;               // the same on every rank
+  domain::Tuning tuning;       // the same on every rank
   double seconds_spent = 0.0;  // of the time limit, before the call; the root's value counts
 };
 
@@ -21,4 +21,4 @@ struct PlanRun {
     const PlanObserver& observer = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -7,12 +7,12 @@
 #include "objective/search_state.hpp"
 #include "placement/aggregate/place_layer.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // Shard of every block: a partition with equal counts.
 std::vector<std::vector<BlockId>> partition_blocks(
-    const SearchProblem& problem, const SearchState& state
+    const objective::SearchProblem& problem, const objective::SearchState& state
 ) {
   std::vector<std::int64_t> cost;
   std::vector<std::int32_t> current;
@@ -22,7 +22,7 @@ std::vector<std::vector<BlockId>> partition_blocks(
   }
   const int edp = problem.topology.edp();
   const std::vector<std::int32_t> shards =
-      partition_evenly(cost, current, edp, {}, {0, Purpose::kPlacement, 0});
+      placement::partition_evenly(cost, current, edp, {}, {0, random::Purpose::kPlacement, 0});
   std::vector<std::vector<BlockId>> blocks_of_shard(static_cast<std::size_t>(edp));
   for (const BlockId block : ids<BlockId>(problem.num_blocks())) {
     blocks_of_shard[static_cast<std::size_t>(shards[block.offset()])].push_back(block);
@@ -30,7 +30,7 @@ std::vector<std::vector<BlockId>> partition_blocks(
   return blocks_of_shard;
 }
 
-std::vector<std::vector<BlockId>> present_shards(const SearchProblem& problem) {
+std::vector<std::vector<BlockId>> present_shards(const objective::SearchProblem& problem) {
   std::vector<std::vector<BlockId>> blocks(static_cast<std::size_t>(problem.topology.edp()));
   for (const BlockId block : ids<BlockId>(problem.num_blocks())) {
     blocks[problem.shard_of(block).offset()].push_back(block);
@@ -40,8 +40,8 @@ std::vector<std::vector<BlockId>> present_shards(const SearchProblem& problem) {
 
 // New block of every block: in a shard the costliest is in the first row.
 std::vector<BlockId> order_blocks(
-    const SearchProblem& problem,
-    const SearchState& state,
+    const objective::SearchProblem& problem,
+    const objective::SearchState& state,
     std::vector<std::vector<BlockId>> blocks_of_shard
 ) {
   const int edp = problem.topology.edp();
@@ -60,7 +60,7 @@ std::vector<BlockId> order_blocks(
 
 // New position in its block of every DP slot of a shard, the same in all rows.
 std::vector<int> order_slots(
-    const SearchProblem& problem, const SearchState& state, EdpShard shard
+    const objective::SearchProblem& problem, const objective::SearchState& state, EdpShard shard
 ) {
   const int per_block = problem.cells_per_block;
   std::vector<SampleId> lowest(
@@ -87,8 +87,8 @@ std::vector<int> order_slots(
 }
 
 // Slots keep their samples: a block stays in its shard, and cells change places as whole slots.
-CellLayout deal_rows(const SearchProblem& problem, const CellLayout& layout) {
-  const SearchState state(problem, layout, SimdLevel::kPortable);
+CellLayout deal_rows(const objective::SearchProblem& problem, const CellLayout& layout) {
+  const objective::SearchState state(problem, layout, SimdLevel::kPortable);
   const std::vector<BlockId> target = order_blocks(problem, state, present_shards(problem));
   const int per_block = problem.cells_per_block;
   std::vector<std::vector<int>> place_of_shard;
@@ -112,11 +112,11 @@ CellLayout deal_rows(const SearchProblem& problem, const CellLayout& layout) {
 
 }  // namespace
 
-CellLayout deal_blocks(const SearchProblem& problem, const CellLayout& layout) {
+CellLayout deal_blocks(const objective::SearchProblem& problem, const CellLayout& layout) {
   if (problem.rules.equal_slots) {
     return deal_rows(problem, layout);
   }
-  const SearchState state(problem, layout, SimdLevel::kPortable);
+  const objective::SearchState state(problem, layout, SimdLevel::kPortable);
   const std::vector<BlockId> target =
       order_blocks(problem, state, partition_blocks(problem, state));
   const int per_block = problem.topology.dp_per_shard();
@@ -140,4 +140,4 @@ CellLayout deal_blocks(const SearchProblem& problem, const CellLayout& layout) {
   return dealt;
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -13,7 +13,7 @@
 #include "packing/bounds.hpp"
 #include "packing/keep_counts.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 constexpr double kRounding = 1e-9;  // of figures that are computed in two ways, relative
@@ -24,13 +24,14 @@ PolicyMetrics measure_policy(
 ) {
   const WindowSlice& slice = context.slice;
   const PlanOptions& options = context.options;
-  std::vector<std::int64_t> block_loads =
-      all_reduce_sum(sum_block_loads(slice, layout, placement, options.topology), context.comm);
-  return agree_on(
+  std::vector<std::int64_t> block_loads = comm::all_reduce_sum(
+      objective::sum_block_loads(slice, layout, placement, options.topology), context.comm
+  );
+  return comm::agree_on(
       [&] {
-        return compute_metrics(
-            sum_cells(layout, context.padded), std::move(block_loads), slice.shape.num_moe_layers(),
-            options.topology, options.cost, context.rules
+        return objective::compute_metrics(
+            objective::sum_cells(layout, context.padded), std::move(block_loads),
+            slice.shape.num_moe_layers(), options.topology, options.cost, context.rules
         );
       },
       context.comm
@@ -39,7 +40,7 @@ PolicyMetrics measure_policy(
 
 // Of placement, cells and objective: equal plans have equal digests.
 std::string digest_plan(const Plan& plan) {
-  DigestBuilder digest;
+  base::DigestBuilder digest;
   digest.add(plan.placement.layers.size());
   for (const LayerPlacement& layer : plan.placement.layers) {
     for (const SlotId slot : layer) {
@@ -53,7 +54,7 @@ std::string digest_plan(const Plan& plan) {
   digest.add(plan.objective.max_shard);
   digest.add(plan.objective.sum_shards);
   digest.add(plan.objective.max_row);
-  return to_hex(digest.finish());
+  return base::to_hex(digest.finish());
 }
 
 // The bound as the plan states it: the objective itself where the two differ by rounding alone, or
@@ -70,24 +71,27 @@ ShardBound settled_bound(ShardBound bound, const Score& objective, bool enumerat
   return bound;
 }
 
-void check_row_proof(const Plan& plan, const PaddedLengths& padded, const CellRules& rules) {
+void check_row_proof(
+    const Plan& plan, const packing::PaddedLengths& padded, const domain::CellRules& rules
+) {
   const CellBound& bound = plan.rows.bound;
-  const std::int64_t cells =
-      verify_bound(bound, lengths_in_cells(padded, rules.capacity_tokens), rules.capacity_tokens);
+  const std::int64_t cells = packing::verify_bound(
+      bound, packing::lengths_in_cells(padded, rules.capacity_tokens), rules.capacity_tokens
+  );
   RP_ASSERT(
       light, bound.kind != "count" || bound.parts == rules.max_samples,
       "the row proof counts {} samples a cell, {} are allowed", bound.parts, rules.max_samples
   );
   const std::int64_t step = std::int64_t{plan.topology.dp} * plan.row_multiple;
   RP_ASSERT(
-      light, round_up(cells, step) / plan.topology.dp == plan.rows.lower_bound_rows,
+      light, base::round_up(cells, step) / plan.topology.dp == plan.rows.lower_bound_rows,
       "{} cells prove other rows than {}", cells, plan.rows.lower_bound_rows
   );
 }
 
 // What a plan says of the window, of what was asked for, and of what was found.
 Plan collect_plan(
-    const PlanContext& context, const WindowDemand& window, const SearchOutput& found
+    const PlanContext& context, const domain::WindowDemand& window, const SearchOutput& found
 ) {
   const PlanOptions& options = context.options;
   Plan plan;
@@ -99,7 +103,7 @@ Plan collect_plan(
   plan.row_multiple = options.row_multiple;
   plan.pad_multiple = options.pad_multiple;
   plan.constraints = options.constraints;
-  plan.oversized = find_oversized(context.padded, options.cost.capacity_tokens);
+  plan.oversized = packing::find_oversized(context.padded, options.cost.capacity_tokens);
   plan.search = found.search;
   plan.ended = found.ended;
   plan.rows = context.rows.certificate;
@@ -129,7 +133,7 @@ std::function<void(const Argument&)> shielded(std::function<void(const Argument&
 }  // namespace
 
 Plan describe_plan(
-    const PlanContext& context, const WindowDemand& window, const SearchOutput& found
+    const PlanContext& context, const domain::WindowDemand& window, const SearchOutput& found
 ) {
   Plan plan = collect_plan(context, window, found);
   const Placement identity =
@@ -140,15 +144,17 @@ Plan describe_plan(
   plan.objective = plan.routepack.score;
   plan.lower_bound = settled_bound(context.bound, plan.objective, found.enumerated);
   plan.digest = digest_plan(plan);
-  agree_same(plan.digest, "the plan", context.comm);
-  agree_on([&] { check_plan(plan, context.padded, context.rules); }, context.comm);
+  comm::agree_same(plan.digest, "the plan", context.comm);
+  comm::agree_on([&] { check_plan(plan, context.padded, context.rules); }, context.comm);
   return plan;
 }
 
-void check_plan(const Plan& plan, const PaddedLengths& padded, const CellRules& rules) {
+void check_plan(
+    const Plan& plan, const packing::PaddedLengths& padded, const domain::CellRules& rules
+) {
   std::string fault = find_layout_fault(plan.layout, padded, plan.cost.capacity_tokens);
   if (fault.empty()) {
-    fault = find_count_fault(plan.layout, rules);
+    fault = packing::find_count_fault(plan.layout, rules);
   }
   RP_ASSERT(light, fault.empty(), "{}", fault);
   check_row_proof(plan, padded, rules);
@@ -179,4 +185,4 @@ PlanObserver without_exceptions(PlanObserver observer) {
   return {shielded(std::move(observer.progress)), shielded(std::move(observer.log))};
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

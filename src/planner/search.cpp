@@ -12,7 +12,7 @@
 #include "planner/polish.hpp"
 #include "planner/steps.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // From a start of its own each, a short anneal under the aggregate placement, a placement for the
@@ -20,7 +20,7 @@ namespace {
 void explore(
     const SearchContext& context, double share, Budget& budget, PlacedPopulation& population
 ) {
-  const Tuning::Search& tuning = context.plan.tuning().search;
+  const domain::Tuning::Search& tuning = context.plan.tuning().search;
   const Phase phase{"explore", share};
   const Placed aggregate = population.placed();
   const CellLayout first = population.best_layout();  // the start that the population has
@@ -47,10 +47,10 @@ void explore(
 Candidate run_turns(
     const SearchContext& context, double share, Budget& budget, PlacedPopulation& population
 ) {
-  const Tuning::Search& tuning = context.plan.tuning().search;
+  const domain::Tuning::Search& tuning = context.plan.tuning().search;
   const Phase phase{"anneal", share};
   const double left = 1.0 - tuning.num_explorations * (tuning.explore.share + tuning.settle.share);
-  for (const Tuning::Turn& turn : tuning.turns) {
+  for (const domain::Tuning::Turn& turn : tuning.turns) {
     if (context.goal.is_met_by(population.best_score())) {
       break;
     }
@@ -82,7 +82,7 @@ std::vector<MigrationPoint> front_of(
              std::tie(y_over, y.max_shard, y.moved_experts);
     };
     const Found& best = *std::min_element(found.begin(), found.end(), better);
-    front.push_back({kFrontFractions[n], best.moved_experts, best.max_shard});
+    front.push_back({placement::kFrontFractions[n], best.moved_experts, best.max_shard});
   }
   return front;
 }
@@ -118,7 +118,7 @@ void settle_placement(
   near.search_near(population.placement(), price, budget.next_placement());
   population.offer(
       place(context.plan, context.node, near.choose(std::array{max_moved}).front().placement),
-      [](const SearchScore& there, const SearchScore& here) {
+      [](const objective::SearchScore& there, const objective::SearchScore& here) {
         return there.max_shard < here.max_shard;
       }
   );
@@ -136,13 +136,13 @@ std::vector<MigrationPoint> trace_front(
     Best& best
 ) {
   const PlanContext& plan = context.plan;
-  const Tuning::Front& tuning = plan.tuning().front;
+  const domain::Tuning::Front& tuning = plan.tuning().front;
   const Placement& current = *plan.options.current_placement;
-  const std::vector<std::int64_t> budgets = front_budgets(current);
+  const std::vector<std::int64_t> budgets = placement::front_budgets(current);
   const double started = budget.clock().seconds();
   LayoutMigration migration = make_migration(context, best.plan().layout);
   migration.trace(budget.seconds_of(tuning.trace_share * share));
-  const std::vector<MigrationChoice> choices = migration.choose(budgets);
+  const std::vector<placement::MigrationChoice> choices = migration.choose(budgets);
   const auto found_of = [&](const Candidate& plan_found) {
     return Found{
         count_moved_experts(current, plan_found.placement()),
@@ -151,7 +151,7 @@ std::vector<MigrationPoint> trace_front(
   std::vector<Found> found = {found_of(best.plan())};
   // A point is annealed twice, with its experts placed anew in between.
   const Phase phase{"front", share};
-  const Tuning::Turn turn{
+  const domain::Tuning::Turn turn{
       0.5 / static_cast<double>(choices.size()), tuning.heat, tuning.num_stages};
   const bool settles = budget.affords_another(started, turn.share * share, plan.comm);
   for (const std::size_t n : order_of_points(budgets, plan.terms.max_moved)) {
@@ -175,10 +175,10 @@ std::vector<MigrationPoint> trace_front(
 
 // The best plan of a tiny window, where all of them can be looked at. Not where moving has a limit
 // or a price, or a front of limits is to be shown.
-std::optional<SearchOutput> look_at_all(const PlanContext& plan, const Communicator& node) {
+std::optional<SearchOutput> look_at_all(const PlanContext& plan, const comm::Communicator& node) {
   constexpr std::int64_t kMaxEntries = 1 << 20;  // of the whole demand, on every rank
   const WindowShape& shape = plan.slice.shape;
-  const Tuning::Enumeration& tuning = plan.tuning().enumeration;
+  const domain::Tuning::Enumeration& tuning = plan.tuning().enumeration;
   const auto num_samples = static_cast<std::int64_t>(plan.padded.size());
   if (num_samples > tuning.max_samples ||
       (plan.places_experts() && plan.options.current_placement) ||
@@ -186,8 +186,8 @@ std::optional<SearchOutput> look_at_all(const PlanContext& plan, const Communica
     return std::nullopt;
   }
   const Placed placed = place(plan, node, plan.aggregate);
-  const std::vector<std::uint32_t> demand = all_gather(plan.slice.demand, plan.comm);
-  std::optional<Enumerated> best = agree_on(
+  const std::vector<std::uint32_t> demand = comm::all_gather(plan.slice.demand, plan.comm);
+  std::optional<Enumerated> best = comm::agree_on(
       [&] {
         return enumerate_plans(
             {placed->problem(), placed->placement(), plan.before, plan.places_experts(), demand,
@@ -216,12 +216,13 @@ struct Beginning {
 };
 
 // Collective.
-Beginning begin_search(const PlanContext& plan, const Communicator& node, int num_threads) {
-  const Stopwatch clock;
-  const Tuning& tuning = plan.tuning();
-  const auto num_workers = static_cast<int>(all_reduce_sum(std::int64_t{num_threads}, plan.comm));
+Beginning begin_search(const PlanContext& plan, const comm::Communicator& node, int num_threads) {
+  const base::Stopwatch clock;
+  const domain::Tuning& tuning = plan.tuning();
+  const auto num_workers =
+      static_cast<int>(comm::all_reduce_sum(std::int64_t{num_threads}, plan.comm));
   const Placed aggregate = place(plan, node, plan.aggregate);
-  const SearchProblem& problem = aggregate->problem();
+  const objective::SearchProblem& problem = aggregate->problem();
   const SearchOptions search = complete_options(plan.options.search, problem, tuning, num_workers);
   return {
       make_goal(plan, problem), Budget(search, plan.run.seconds_spent, clock, tuning),
@@ -232,7 +233,7 @@ Beginning begin_search(const PlanContext& plan, const Communicator& node, int nu
       )};
 }
 
-SearchEnd end_of_search(const SearchScore& best, const Goal& goal, bool timed) {
+SearchEnd end_of_search(const objective::SearchScore& best, const Goal& goal, bool timed) {
   if (best.max_shard <= goal.proved) {
     return SearchEnd::kProved;
   }
@@ -249,7 +250,7 @@ SearchOutput conclude(
     const Budget& budget,
     const PlacedPopulation& population
 ) {
-  const SearchProblem& problem = best.placed->problem();
+  const objective::SearchProblem& problem = best.placed->problem();
   SearchOutput output;
   output.placement = best.placement();
   output.layout = deal_blocks(problem, best.layout);
@@ -265,12 +266,14 @@ SearchOutput conclude(
 }  // namespace
 
 SearchOutput search_plan(const PlanContext& plan) {
-  const Communicator node = plan.comm.split_by_node();
+  const comm::Communicator node = plan.comm.split_by_node();
   if (std::optional<SearchOutput> best = look_at_all(plan, node)) {
     return std::move(*best);
   }
   const int num_threads = choose_threads(plan.options.search.num_threads, node);
-  const Acceptance acceptance(broadcast_value(Acceptance::make_table(), 0, plan.comm));
+  const random::Acceptance acceptance(
+      comm::broadcast_value(random::Acceptance::make_table(), 0, plan.comm)
+  );
   auto [goal, budget, population] = begin_search(plan, node, num_threads);
   const SearchContext context{plan, node, num_threads, acceptance, goal};
   const bool has_front = plan.options.current_placement.has_value() &&
@@ -288,4 +291,4 @@ SearchOutput search_plan(const PlanContext& plan) {
   return output;
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

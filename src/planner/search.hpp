@@ -9,7 +9,7 @@
 #include "routepack/placement.hpp"
 #include "routepack/plan.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 struct SearchOutput {
   Placement placement;
@@ -25,4 +25,4 @@ struct SearchOutput {
 // Ends as soon as max_shard is within the target gap of the lower bound, or reaches it.
 [[nodiscard]] SearchOutput search_plan(const PlanContext& plan);
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -8,13 +8,13 @@
 #include "packing/start_layout.hpp"
 #include "planner/block_placement.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 namespace {
 
 // Experts move as they like.
 Placement anneal_placement(
     const SearchContext& context,
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     const CellLayout& layout,
     Budget& budget,
     const PlacedPopulation& population
@@ -23,7 +23,8 @@ Placement anneal_placement(
   const PlanContext& plan = context.plan;
   const PlanOptions& options = plan.options;
   const std::int64_t chain_moves =
-      budget.search().num_sweeps * moves_per_sweep(population.problem(), plan.tuning().population);
+      budget.search().num_sweeps *
+      annealing::moves_per_sweep(population.problem(), plan.tuning().population);
   const std::int64_t swaps =
       budget.swaps_per_layer(turn, chain_moves, plan.slice.shape.num_moe_layers(), plan.comm);
   Placement placement = refine_placement(
@@ -39,19 +40,19 @@ Placement anneal_placement(
 // Moving has a limit or a price.
 Placement migrate(
     const SearchContext& context,
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     const CellLayout& layout,
     Budget& budget
 ) {
   const double started = budget.clock().seconds();
   const PlanContext& plan = context.plan;
-  const Tuning::Migration& tuning = plan.tuning().migration;
+  const domain::Tuning::Migration& tuning = plan.tuning().migration;
   const std::vector<std::int64_t> budgets =
       migration_budgets(*plan.options.current_placement, plan.terms, tuning);
   LayoutMigration migration = make_migration(context, layout);
   migration.trace(budget.seconds_of(tuning.trace_share));
-  const std::vector<MigrationChoice> choices = migration.choose(budgets);
-  const MigrationChoice& choice = cheapest(choices, plan.terms);
+  const std::vector<placement::MigrationChoice> choices = migration.choose(budgets);
+  const placement::MigrationChoice& choice = cheapest(choices, plan.terms);
   if (!budget.affords_another(started, turn.time_share, plan.comm)) {
     return choice.placement;
   }
@@ -67,7 +68,7 @@ Placement migrate(
 
 Placement place_for_layout(
     const SearchContext& context,
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     const CellLayout& layout,
     Budget& budget,
     const PlacedPopulation& population
@@ -85,23 +86,25 @@ Placement place_for_layout(
 
 }  // namespace
 
-Placed place(const PlanContext& plan, const Communicator& node, Placement placement) {
+Placed place(const PlanContext& plan, const comm::Communicator& node, Placement placement) {
   return std::make_shared<const PlacedWindow>(
       plan.slice, plan.padded, plan.options, plan.rows.layout.num_rows, std::move(placement), node,
       plan.comm
   );
 }
 
-CellLayout make_start(const PlanContext& plan, const SearchProblem& problem, ChainId chain) {
+CellLayout make_start(
+    const PlanContext& plan, const objective::SearchProblem& problem, ChainId chain
+) {
   const CellLayout& packed = plan.rows.layout;
   if (chain == ChainId{0} && plan.first_fit.num_rows == packed.num_rows &&
-      find_count_fault(plan.first_fit, plan.rules).empty()) {
+      packing::find_count_fault(plan.first_fit, plan.rules).empty()) {
     return plan.first_fit;
   }
-  constexpr std::array<StartKind, 4> kKinds = {
-      StartKind::kKarmarkarKarp, StartKind::kPacked, StartKind::kShuffledFit,
-      StartKind::kRandomBestFit};
-  StartProblem start{
+  constexpr std::array<packing::StartKind, 4> kKinds = {
+      packing::StartKind::kKarmarkarKarp, packing::StartKind::kPacked,
+      packing::StartKind::kShuffledFit, packing::StartKind::kRandomBestFit};
+  packing::StartProblem start{
       plan.in_cells,
       plan.options.cost.capacity_tokens,
       plan.options.topology,
@@ -116,19 +119,20 @@ CellLayout make_start(const PlanContext& plan, const SearchProblem& problem, Cha
   }
   const auto number = static_cast<std::uint32_t>(chain.value());
   const std::uint64_t seed = plan.options.search.seed;
-  CellLayout layout =
-      make_start_layout(kKinds[number % kKinds.size()], start, {seed, Purpose::kStarts, number});
+  CellLayout layout = packing::make_start_layout(
+      kKinds[number % kKinds.size()], start, {seed, random::Purpose::kStarts, number}
+  );
   if (!plan.rules.limit_counts()) {
     return layout;
   }
-  const Stream repairs{seed, Purpose::kRowCounts, number};
-  return keep_counts(
+  const random::Stream repairs{seed, random::Purpose::kRowCounts, number};
+  return packing::keep_counts(
              layout, plan.in_cells, plan.rules, plan.options.topology, repairs, plan.tuning().counts
   )
       .value_or(packed);
 }
 
-bool layouts_are_alike(const SearchProblem& problem) {
+bool layouts_are_alike(const objective::SearchProblem& problem) {
   return problem.num_cells() == 1 ||
          (problem.num_blocks() == 1 && problem.num_samples() == problem.num_cells());
 }
@@ -136,18 +140,18 @@ bool layouts_are_alike(const SearchProblem& problem) {
 void anneal(
     const SearchContext& context,
     const Phase& phase,
-    const Tuning::Turn& turn,
+    const domain::Tuning::Turn& turn,
     Budget& budget,
     PlacedPopulation& population
 ) {
-  Round round = budget.spend(turn.share * phase.share);
+  annealing::Round round = budget.spend(turn.share * phase.share);
   if (layouts_are_alike(population.problem())) {
     return;
   }
   round.enough = context.goal.enough;
   const PlanObserver& observer = context.plan.observer;
   const double bound = context.plan.bound.max_shard;
-  population.anneal(turn, round, budget.clock(), [&](const StageReport& stage) {
+  population.anneal(turn, round, budget.clock(), [&](const annealing::StageReport& stage) {
     if (observer.progress) {
       observer.progress(
           {phase.name, stage.stage, stage.num_stages, stage.temperature, stage.best,
@@ -160,7 +164,7 @@ void anneal(
 
 void improve_placement(
     const SearchContext& context,
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     Budget& budget,
     PlacedPopulation& population
 ) {
@@ -170,9 +174,12 @@ void improve_placement(
     const Placed offered = place(
         context.plan, context.node, place_for_layout(context, turn, layout, budget, population)
     );
-    population.offer(offered, [&](const SearchScore& there, const SearchScore& here) {
-      return gains({there, offered->placement()}, {here, before->placement()}, context.goal);
-    });
+    population.offer(
+        offered,
+        [&](const objective::SearchScore& there, const objective::SearchScore& here) {
+          return gains({there, offered->placement()}, {here, before->placement()}, context.goal);
+        }
+    );
   }
   population.restart_from(layout);
 }
@@ -184,4 +191,4 @@ LayoutMigration make_migration(const SearchContext& context, const CellLayout& l
   );
 }
 
-}  // namespace routepack
+}  // namespace routepack::planner

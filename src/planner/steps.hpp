@@ -9,14 +9,14 @@
 #include "planner/placed_population.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::planner {
 
 // What all steps of a search know.
 struct SearchContext {
   const PlanContext& plan;
-  const Communicator& node;  // the ranks that share memory
-  int num_threads;           // of this rank
-  const Acceptance& acceptance;
+  const comm::Communicator& node;  // the ranks that share memory
+  int num_threads;                 // of this rank
+  const random::Acceptance& acceptance;
   const Goal& goal;
 };
 
@@ -27,23 +27,25 @@ struct Phase {
 };
 
 // Under that placement.
-[[nodiscard]] Placed place(const PlanContext& plan, const Communicator& node, Placement placement);
+[[nodiscard]] Placed place(
+    const PlanContext& plan, const comm::Communicator& node, Placement placement
+);
 
 // A layout to start a chain from: chain 0's is first fit where it has the rows and keeps the rules,
 // the others' are of several kinds in turn.
 [[nodiscard]] CellLayout make_start(
-    const PlanContext& plan, const SearchProblem& problem, ChainId chain
+    const PlanContext& plan, const objective::SearchProblem& problem, ChainId chain
 );
 
 // Whether every layout costs the same: a single cell, or a single row and shard of one sample a
 // cell.
-[[nodiscard]] bool layouts_are_alike(const SearchProblem& problem);
+[[nodiscard]] bool layouts_are_alike(const objective::SearchProblem& problem);
 
 // With turn.share * phase.share of the whole budget.
 void anneal(
     const SearchContext& context,
     const Phase& phase,
-    const Tuning::Turn& turn,
+    const domain::Tuning::Turn& turn,
     Budget& budget,
     PlacedPopulation& population
 );
@@ -52,7 +54,7 @@ void anneal(
 // otherwise with the old one. All chains continue from the layout.
 void improve_placement(
     const SearchContext& context,
-    const Tuning::PlacementTurn& turn,
+    const domain::Tuning::PlacementTurn& turn,
     Budget& budget,
     PlacedPopulation& population
 );
@@ -62,4 +64,4 @@ void improve_placement(
     const SearchContext& context, const CellLayout& layout
 );
 
-}  // namespace routepack
+}  // namespace routepack::planner

@@ -14,7 +14,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic pop
 
-namespace routepack {
+namespace routepack::random {
 double RandomBits::unit(std::size_t n) const {
   const std::uint64_t bits = (std::uint64_t{words_[n]} << 32U) | words_[n + 1];
   return (static_cast<double>(bits >> 11U) + 0.5) * 0x1.0p-53;
@@ -55,4 +55,4 @@ Acceptance::Table Acceptance::make_table() {
   return table;
 }
 
-}  // namespace routepack
+}  // namespace routepack::random

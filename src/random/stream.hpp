@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace routepack {
+namespace routepack::random {
 
 // What a stream drives; keeps streams with equal numbers apart.
 enum class Purpose : std::uint32_t {
@@ -79,4 +79,4 @@ class Acceptance {
   Table table_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::random

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPlanVersion = 1;
 
-void add_placement(DigestBuilder& builder, const Placement& placement) {
+void add_placement(base::DigestBuilder& builder, const Placement& placement) {
   builder.add(placement.num_experts);
   builder.add(placement.ep);
   builder.add(placement.layers.size());
@@ -26,13 +26,13 @@ void add_placement(DigestBuilder& builder, const Placement& placement) {
 }
 
 // Everything that must be equal on all ranks before the plan is made.
-Digest digest_inputs(
+base::Digest digest_inputs(
     const PlacementTable& table,
     const Placement& target,
     Transport& transport,
     const ShuffleOptions& options
 ) {
-  DigestBuilder builder;
+  base::DigestBuilder builder;
   builder.add(kPlanVersion);
   builder.add(table.epoch);
   builder.add_all(table.layer_epoch.values());
@@ -64,11 +64,11 @@ void validate_table(const PlacementTable& table, const Placement& target) {
 
 void validate_options(const ShuffleOptions& options) {
   constexpr std::int64_t kMaxRoundBytes = std::int64_t{1} << 40U;  // far above any memory
-  validate_times(options);
+  shuffle::validate_times(options);
   RP_CHECK(
-      options.round_bytes >= kSliceAlignment && options.round_bytes <= kMaxRoundBytes,
+      options.round_bytes >= shuffle::kSliceAlignment && options.round_bytes <= kMaxRoundBytes,
       ErrorCode::kUsage, "round_bytes is {}, allowed are {} to {}", options.round_bytes,
-      kSliceAlignment, kMaxRoundBytes
+      shuffle::kSliceAlignment, kMaxRoundBytes
   );
   RP_CHECK(
       options.mode == ShuffleMode::kFullShadow || options.mode == ShuffleMode::kPerLayer,
@@ -76,8 +76,8 @@ void validate_options(const ShuffleOptions& options) {
   );
 }
 
-void validate_registry(const ExpertRegistry& registry, const CopyEngine& engine) {
-  validate_addresses(registry);
+void validate_registry(const ExpertRegistry& registry, const shuffle::CopyEngine& engine) {
+  shuffle::validate_addresses(registry);
   for (const SlotTensor& tensor : registry.tensors()) {
     RP_CHECK(
         engine.reaches(tensor.memory), ErrorCode::kUsage,
@@ -97,13 +97,13 @@ void validate_registry(const ExpertRegistry& registry, const CopyEngine& engine)
 }
 
 // Of the first agreement, which brings invalid options to light and so cannot wait by them.
-Deadline first_deadline(const ShuffleOptions& options) {
+base::Deadline first_deadline(const ShuffleOptions& options) {
   try {
-    validate_times(options);
+    shuffle::validate_times(options);
   } catch (const Error&) {
-    return agreement_deadline(ShuffleOptions{});
+    return shuffle::agreement_deadline(ShuffleOptions{});
   }
-  return agreement_deadline(options);
+  return shuffle::agreement_deadline(options);
 }
 
 // What a rank tells all others at the start: its error, if it has one, the digest of its inputs
@@ -115,7 +115,7 @@ std::vector<std::byte> make_announcement(
     Transport& transport,
     const ShuffleOptions& options
 ) {
-  ByteWriter writer;
+  shuffle::ByteWriter writer;
   try {
     validate_table(table, target);
     validate_options(options);
@@ -127,60 +127,61 @@ std::vector<std::byte> make_announcement(
     writer.add(std::string(error.what()));
     return writer.take();
   }
-  const Digest digest = digest_inputs(table, target, transport, options);
+  const base::Digest digest = digest_inputs(table, target, transport, options);
   writer.add(digest.high);
   writer.add(digest.low);
-  const std::vector<std::byte> encoded = encode_registry(registry);
+  const std::vector<std::byte> encoded = shuffle::encode_registry(registry);
   writer.add(std::span<const std::byte>{encoded});
   return writer.take();
 }
 
 // The common layout, or the same error on all ranks: each decides from the same announcements.
-StateLayout read_announcements(
+shuffle::StateLayout read_announcements(
     const std::vector<std::vector<std::byte>>& all, const Placement& placement
 ) {
-  std::vector<Digest> digests;
+  std::vector<base::Digest> digests;
   std::vector<std::span<const std::byte>> registries;
   for (const std::vector<std::byte>& bytes : all) {
-    ByteReader reader{bytes};
+    shuffle::ByteReader reader{bytes};
     if (reader.word() != 0) {
       const auto code = reader.number<ErrorCode>();
       throw Error(code, reader.text());
     }
     const auto high = reader.number<std::uint64_t>();
-    digests.push_back(Digest{high, reader.number<std::uint64_t>()});
+    digests.push_back(base::Digest{high, reader.number<std::uint64_t>()});
     registries.push_back(reader.rest());
   }
   for (std::size_t rank = 1; rank < digests.size(); ++rank) {
     RP_CHECK(
         digests[rank] == digests[0], ErrorCode::kPlanDisagreement,
         "placements or options differ: rank 0 holds {}, rank {} holds {}; nothing has moved",
-        to_hex(digests[0]), rank, to_hex(digests[rank])
+        base::to_hex(digests[0]), rank, base::to_hex(digests[rank])
     );
   }
-  return make_state_layout(
+  return shuffle::make_state_layout(
       registries, static_cast<int>(placement.layers.size()), placement.num_experts
   );
 }
 
-Digest digest_plan(
-    const std::vector<std::vector<std::byte>>& announcements, const std::vector<ByteMove>& moves
+base::Digest digest_plan(
+    const std::vector<std::vector<std::byte>>& announcements,
+    const std::vector<shuffle::ByteMove>& moves
 ) {
-  DigestBuilder builder;
+  base::DigestBuilder builder;
   for (const std::vector<std::byte>& bytes : announcements) {
-    const Digest digest = digest_of(bytes);
+    const base::Digest digest = base::digest_of(bytes);
     builder.add(digest.high);
     builder.add(digest.low);
   }
-  const Digest digest = digest_of(std::as_bytes(std::span{moves}));
+  const base::Digest digest = base::digest_of(std::as_bytes(std::span{moves}));
   builder.add(digest.high);
   builder.add(digest.low);
   return builder.finish();
 }
 
-std::vector<MoeLayer> layers_of(const std::vector<ByteMove>& moves) {
+std::vector<MoeLayer> layers_of(const std::vector<shuffle::ByteMove>& moves) {
   std::set<MoeLayer> layers;
-  for (const ByteMove& move : moves) {
+  for (const shuffle::ByteMove& move : moves) {
     layers.insert(move.layer);
   }
   return {layers.begin(), layers.end()};
@@ -199,17 +200,19 @@ class Shuffle {
   Shuffle(
       PlacementTable& table,
       const Placement& target,
-      const TransactionContext& context,
-      const Digest& plan,
+      const shuffle::TransactionContext& context,
+      const base::Digest& plan,
       ShuffleReport& report
   )
       : table_(table), target_(target), context_(context), plan_(plan), report_(report) {}
 
   // One transaction. The table changes here and nowhere else, last.
-  void run(const std::vector<ByteMove>& moves, const std::vector<MoeLayer>& layers) {
-    const RankStreams streams =
-        make_streams(moves, context_.transport.control().rank(), context_.options.round_bytes);
-    const TransactionOutcome outcome = run_transaction(context_, streams, plan_, layers, report_);
+  void run(const std::vector<shuffle::ByteMove>& moves, const std::vector<MoeLayer>& layers) {
+    const shuffle::RankStreams streams = shuffle::make_streams(
+        moves, context_.transport.control().rank(), context_.options.round_bytes
+    );
+    const shuffle::TransactionOutcome outcome =
+        shuffle::run_transaction(context_, streams, plan_, layers, report_);
     if (outcome.committed) {
       commit_table(layers);
     }
@@ -240,8 +243,8 @@ class Shuffle {
 
   PlacementTable& table_;
   const Placement& target_;
-  const TransactionContext& context_;
-  const Digest& plan_;
+  const shuffle::TransactionContext& context_;
+  const base::Digest& plan_;
   ShuffleReport& report_;
   std::int64_t epoch_before_ = table_.epoch;
 };
@@ -249,7 +252,7 @@ class Shuffle {
 // The transport for the time of one shuffle. Two at once would mix their messages.
 class Turn {
  public:
-  explicit Turn(Control& control) : control_(control) {
+  explicit Turn(shuffle::Control& control) : control_(control) {
     RP_CHECK(
         control.try_enter(), ErrorCode::kUsage,
         "the transport is in use by another shuffle, of another thread or around this call"
@@ -260,11 +263,11 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
 
  private:
-  Control& control_;
+  shuffle::Control& control_;
 };
 
-void count_planned(const std::vector<ByteMove>& moves, ShuffleReport& report) {
-  for (const ByteMove& move : moves) {
+void count_planned(const std::vector<shuffle::ByteMove>& moves, ShuffleReport& report) {
+  for (const shuffle::ByteMove& move : moves) {
     (move.source == move.target ? report.planned_here_bytes : report.planned_bytes) += move.bytes;
   }
 }
@@ -284,23 +287,23 @@ ShuffleReport apply_placement(
     Transport& transport,
     const ShuffleOptions& options
 ) {
-  const auto start = Deadline::Clock::now();
-  Control& control = transport.control();
+  const auto start = base::Deadline::Clock::now();
+  shuffle::Control& control = transport.control();
   const Turn turn{control};
   const std::vector<std::vector<std::byte>> announcements = control.all_gather(
       make_announcement(table, target, registry, transport, options), first_deadline(options)
   );
   if (announcements.empty()) {
-    lose_contact(control, options, missing_agreement("telling the placements"));
+    shuffle::lose_contact(control, options, shuffle::missing_agreement("telling the placements"));
   }
-  const StateLayout layout = read_announcements(announcements, table.placement);
-  const std::vector<ByteMove> moves = make_moves(layout, table.placement, target);
-  const Digest plan = digest_plan(announcements, moves);
-  const LocalTensors tensors{registry, layout};
-  const TransactionContext context{layout, target, registry, tensors, transport, options};
+  const shuffle::StateLayout layout = read_announcements(announcements, table.placement);
+  const std::vector<shuffle::ByteMove> moves = shuffle::make_moves(layout, table.placement, target);
+  const base::Digest plan = digest_plan(announcements, moves);
+  const shuffle::LocalTensors tensors{registry, layout};
+  const shuffle::TransactionContext context{layout, target, registry, tensors, transport, options};
 
   ShuffleReport report;
-  report.moved_experts = count_changed_slots(table.placement, target);
+  report.moved_experts = shuffle::count_changed_slots(table.placement, target);
   report.placement = table.placement;
   report.epoch = table.epoch;
   count_planned(moves, report);
@@ -308,17 +311,17 @@ ShuffleReport apply_placement(
   Shuffle shuffle{table, target, context, plan, report};
   if (options.mode == ShuffleMode::kPerLayer && !layers.empty()) {
     for (const MoeLayer layer : layers) {
-      std::vector<ByteMove> part;
+      std::vector<shuffle::ByteMove> part;
       std::copy_if(
           moves.begin(), moves.end(), std::back_inserter(part),
-          [layer](const ByteMove& move) { return move.layer == layer; }
+          [layer](const shuffle::ByteMove& move) { return move.layer == layer; }
       );
       shuffle.run(part, {layer});
     }
   } else {
     shuffle.run(moves, layers);
   }
-  report.seconds = std::chrono::duration<double>(Deadline::Clock::now() - start).count();
+  report.seconds = std::chrono::duration<double>(base::Deadline::Clock::now() - start).count();
   return report;
 }
 

@@ -4,14 +4,14 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr std::int64_t kBufferAlignment = 64;
 
 // A slice of the stream's largest round with its trailer, aligned.
 std::int64_t slice_room(const PairStream& stream, std::int64_t round_bytes) {
-  return round_up(std::min(stream.bytes, round_bytes) + kTrailerBytes, kBufferAlignment);
+  return base::round_up(std::min(stream.bytes, round_bytes) + kTrailerBytes, kBufferAlignment);
 }
 
 // Two buffers, or one where the stream is over after one round.
@@ -21,7 +21,9 @@ std::int64_t send_room(const PairStream& stream, std::int64_t round_bytes) {
 }
 
 std::int64_t shadow_room(const PairStream& stream, std::int64_t round_bytes) {
-  return round_up(stream.bytes + stream.num_rounds(round_bytes) * kTrailerBytes, kBufferAlignment);
+  return base::round_up(
+      stream.bytes + stream.num_rounds(round_bytes) * kTrailerBytes, kBufferAlignment
+  );
 }
 
 SliceStamp make_stamp(
@@ -98,7 +100,7 @@ Staging::Staging(const RankStreams& streams, const LocalTensors& tensors, CopyEn
     shadow_bytes_ += shadow_room(stream, streams.round_bytes);
   }
   shadow_offset_.push_back(shadow_bytes_);
-  shadow_bytes_ += round_up(streams.here.bytes, kBufferAlignment);
+  shadow_bytes_ += base::round_up(streams.here.bytes, kBufferAlignment);
   send_buffer_ = engine.allocate(staging_bytes_);
   shadow_ = engine.allocate(shadow_bytes_);
 }
@@ -210,4 +212,4 @@ void Staging::commit() {
   engine_.copy(segments);
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

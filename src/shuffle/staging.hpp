@@ -12,7 +12,7 @@
 #include "shuffle/plan/rounds.hpp"
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // Finds the address of a byte of an expert tensor on this rank.
 // Refers to the registry, which must outlive it.
@@ -82,4 +82,4 @@ class Staging {
   std::shared_ptr<std::byte> shadow_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

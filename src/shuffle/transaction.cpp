@@ -11,7 +11,7 @@
 #include "base/check.hpp"
 #include "shuffle/plan/codec.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 // A fault seen on this rank. Nearest to the cause is the one of the earliest round, and of those
@@ -28,7 +28,7 @@ class Transaction {
   Transaction(
       const TransactionContext& context,
       const RankStreams& streams,
-      const Digest& plan,
+      const base::Digest& plan,
       ShuffleReport& report
   )
       : context_(context),
@@ -61,13 +61,13 @@ class Transaction {
 
   const TransactionContext& context_;
   const RankStreams& streams_;
-  const Digest& plan_;
+  const base::Digest& plan_;
   ShuffleReport& report_;
   Control& control_;
   int rank_;
   std::uint64_t serial_;
   std::int64_t round_ = 0;
-  Deadline::Clock::time_point begun_;  // of the round that travels
+  base::Deadline::Clock::time_point begun_;  // of the round that travels
   std::optional<Staging> staging_;
   std::optional<LocalFault> fault_;
   bool broken_ = false;  // a round was abandoned on this rank
@@ -154,7 +154,7 @@ void Transaction::begin(const RoundId& id) {
   }
   const std::vector<RecvSlice> receives = staging_->receives(id.round);
   context_.transport.begin(id, sends, receives);
-  begun_ = Deadline::Clock::now();
+  begun_ = base::Deadline::Clock::now();
   for (const SendSlice& slice : sends) {
     report_.sent_bytes += slice.bytes - kTrailerBytes;
   }
@@ -165,7 +165,7 @@ void Transaction::begin(const RoundId& id) {
 
 void Transaction::finish(const RoundId& id) {
   const std::optional<ExchangeFault> fault =
-      context_.transport.finish(Deadline::after(context_.options.deadline_seconds));
+      context_.transport.finish(base::Deadline::after(context_.options.deadline_seconds));
   if (!fault) {
     return;
   }
@@ -174,7 +174,7 @@ void Transaction::finish(const RoundId& id) {
     control_.announce_failure(serial_);
   }
   const auto waited =
-      std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - begun_);
+      std::chrono::duration_cast<std::chrono::microseconds>(base::Deadline::Clock::now() - begun_);
   const std::vector<PairStream>& streams = fault->outgoing ? streams_.sends : streams_.receives;
   const auto stream = std::find_if(streams.begin(), streams.end(), [&](const PairStream& item) {
     return item.peer == fault->peer && item.payload_of(id.round, streams_.round_bytes) > 0;
@@ -308,7 +308,7 @@ std::string Transaction::commit(const std::vector<MoeLayer>& layers) {
 TransactionOutcome run_transaction(
     const TransactionContext& context,
     const RankStreams& streams,
-    const Digest& plan,
+    const base::Digest& plan,
     const std::vector<MoeLayer>& layers,
     ShuffleReport& report
 ) {
@@ -336,8 +336,8 @@ void validate_times(const ShuffleOptions& options) {
   );
 }
 
-Deadline agreement_deadline(const ShuffleOptions& options) {
-  return Deadline::after(
+base::Deadline agreement_deadline(const ShuffleOptions& options) {
+  return base::Deadline::after(
       options.agreement_seconds > 0.0 ? options.agreement_seconds : 2.0 * options.deadline_seconds
   );
 }
@@ -358,4 +358,4 @@ void lose_contact(Control& control, const ShuffleOptions& options, const std::st
   std::terminate();  // unreachable; compilers forget [[noreturn]] in a virtual call
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -12,7 +12,7 @@
 #include "shuffle/staging.hpp"
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // What the transactions of a shuffle have in common. Refers to what the shuffle holds.
 struct TransactionContext {
@@ -37,7 +37,7 @@ struct TransactionOutcome {
 [[nodiscard]] TransactionOutcome run_transaction(
     const TransactionContext& context,
     const RankStreams& streams,
-    const Digest& plan,
+    const base::Digest& plan,
     const std::vector<MoeLayer>& layers,
     ShuffleReport& report
 );
@@ -46,7 +46,7 @@ struct TransactionOutcome {
 void validate_times(const ShuffleOptions& options);
 
 // How long an agreement may take. The times must be valid.
-[[nodiscard]] Deadline agreement_deadline(const ShuffleOptions& options);
+[[nodiscard]] base::Deadline agreement_deadline(const ShuffleOptions& options);
 
 // The reason that an agreement did not come.
 [[nodiscard]] std::string missing_agreement(const char* where);
@@ -56,4 +56,4 @@ void validate_times(const ShuffleOptions& options);
     Control& control, const ShuffleOptions& options, const std::string& reason
 );
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

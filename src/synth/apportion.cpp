@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 std::vector<std::int64_t> apportion(
     std::span<const double> weights, std::int64_t total, std::int64_t cap
@@ -62,4 +62,4 @@ std::vector<std::int64_t> round_systematically(
   return rounded;
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace routepack {
+namespace routepack::synth {
 
 // Shares proportional to the weights, except that none exceeds `cap`; they sum to exactly `total`,
 // and a weight of 0 gets 0. Needs finite weights >= 0 and cap * (positive weights) >= total. The
@@ -22,4 +22,4 @@ namespace routepack {
     std::span<const std::int64_t> shares, int fraction_bits, std::int64_t offset
 );
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 // ln 2 as a part of few bits, so that small multiples are exact, and the rest.
@@ -44,10 +44,10 @@ double portable_log(double x) {
   return exponent * kLn2High + (s * sum + exponent * kLn2Low);
 }
 
-double draw_normal(const Stream& stream, std::uint32_t step, std::uint64_t index) {
+double draw_normal(const random::Stream& stream, std::uint32_t step, std::uint64_t index) {
   constexpr std::uint64_t kAttempts = 64;  // each is rejected with probability 1 - pi/4
   for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-    const RandomBits block = stream.at(step, index * kAttempts + attempt);
+    const random::RandomBits block = stream.at(step, index * kAttempts + attempt);
     const double u = 2.0 * block.unit(0) - 1.0;
     const double v = 2.0 * block.unit(2) - 1.0;
     const double square = u * u + v * v;
@@ -58,4 +58,4 @@ double draw_normal(const Stream& stream, std::uint32_t step, std::uint64_t index
   return 0.0;  // probability 1e-43
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -8,7 +8,7 @@
 
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 // Which random numbers drive what. Streams belong to a prompt, a sample or, owner 0, the model,
 // which may have a seed of its own; the step says what is drawn, and at which MoE layer. So every
@@ -32,8 +32,8 @@ enum class Draw : std::uint32_t {
 struct DrawSource {
   std::uint64_t seed = 0;
 
-  [[nodiscard]] Stream stream(std::int64_t owner) const {
-    return {seed, Purpose::kSynthetic, static_cast<std::uint32_t>(owner)};
+  [[nodiscard]] random::Stream stream(std::int64_t owner) const {
+    return {seed, random::Purpose::kSynthetic, static_cast<std::uint32_t>(owner)};
   }
   [[nodiscard]] static std::uint32_t step(Draw draw, int layer = 0) {
     return (static_cast<std::uint32_t>(draw) << 16U) | static_cast<std::uint32_t>(layer);
@@ -48,6 +48,8 @@ struct DrawSource {
 
 // Standard normal deviate `index` of a stream's step (Marsaglia's polar method). Draws of the same
 // step must not be used otherwise: a deviate uses blocks [64 * index, 64 * index + 64).
-[[nodiscard]] double draw_normal(const Stream& stream, std::uint32_t step, std::uint64_t index);
+[[nodiscard]] double draw_normal(
+    const random::Stream& stream, std::uint32_t step, std::uint64_t index
+);
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 struct NamedPattern {
@@ -126,7 +126,7 @@ Pattern parse_pattern(const std::string& word) {
       return named.pattern;
     }
   }
-  fail(
+  base::fail(
       ErrorCode::kUsage, "pattern {} is unknown, there are: {}", word,
       fmt::join(pattern_names(), ", ")
   );
@@ -182,4 +182,4 @@ std::string describe(const SynthOptions& options) {
   return text;
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

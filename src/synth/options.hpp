@@ -10,7 +10,7 @@
 
 #include "domain/model.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 // How unequal the experts of a layer are before samples differ; new experts at every layer.
 struct Popularity {
@@ -47,7 +47,7 @@ enum class Pattern {
 enum class WindowForm { kCounts, kRoutes };
 
 struct SynthOptions {
-  ModelPreset model;
+  domain::ModelPreset model;
   std::uint64_t seed = 1;
   // Of the experts' popularity and of which experts go together. Not set: as seed. Windows with
   // equal model seeds are new samples of one model.
@@ -100,4 +100,4 @@ void validate_synth(const SynthOptions& options);
 // All options in one line, for the window's `source`.
 [[nodiscard]] std::string describe(const SynthOptions& options);
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -6,14 +6,14 @@
 #include "synth/apportion.hpp"
 #include "synth/draws.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 constexpr std::int64_t kBurstPeriod = 8;
 
 // [E] of one layer, mean about 1.
 std::vector<double> base_popularity(
-    const Popularity& popularity, int num_experts, int layer, const Stream& stream
+    const Popularity& popularity, int num_experts, int layer, const random::Stream& stream
 ) {
   const std::uint32_t step = DrawSource::step(Draw::kPopularity, layer);
   std::vector<double> weights(static_cast<std::size_t>(num_experts), 1.0);
@@ -24,7 +24,8 @@ std::vector<double> base_popularity(
       }
       break;
     case Popularity::Kind::kZipf: {
-      const std::vector<std::int32_t> rank_of = random_permutation(stream, step, num_experts);
+      const std::vector<std::int32_t> rank_of =
+          random::random_permutation(stream, step, num_experts);
       for (std::size_t expert = 0; expert < weights.size(); ++expert) {
         weights[expert] = portable_exp(-popularity.parameter * portable_log(1.0 + rank_of[expert]));
       }
@@ -38,7 +39,10 @@ std::vector<double> base_popularity(
 
 // The steps of the walk up to options.step, each a factor an expert.
 void drift_in_place(
-    std::vector<double>& weights, const SynthOptions& options, int layer, const Stream& stream
+    std::vector<double>& weights,
+    const SynthOptions& options,
+    int layer,
+    const random::Stream& stream
 ) {
   const std::uint32_t draw = DrawSource::step(Draw::kDrift, layer);
   for (std::size_t expert = 0; expert < weights.size(); ++expert) {
@@ -59,7 +63,10 @@ void scale_block_in_place(std::vector<double>& weights, int begin, int end, doub
 }
 
 void apply_pattern_in_place(
-    std::vector<double>& weights, const SynthOptions& options, int layer, const Stream& stream
+    std::vector<double>& weights,
+    const SynthOptions& options,
+    int layer,
+    const random::Stream& stream
 ) {
   const int experts = static_cast<int>(weights.size());
   const int ep = options.pattern_ep;
@@ -75,7 +82,7 @@ void apply_pattern_in_place(
       return;
     case Pattern::kHotExperts: {
       const std::vector<std::int32_t> order =
-          random_permutation(stream, DrawSource::step(Draw::kHotSet, layer), experts);
+          random::random_permutation(stream, DrawSource::step(Draw::kHotSet, layer), experts);
       for (int hot = 0; hot < block; ++hot) {
         const int expert = order[static_cast<std::size_t>(hot)];
         scale_block_in_place(weights, expert, expert + 1, options.heat);
@@ -105,7 +112,9 @@ void apply_pattern_in_place(
   }
 }
 
-RoutingModel::Latent draw_latent(const Stream& stream, std::uint32_t step, std::uint64_t first) {
+RoutingModel::Latent draw_latent(
+    const random::Stream& stream, std::uint32_t step, std::uint64_t first
+) {
   RoutingModel::Latent latent{};
   for (std::size_t index = 0; index < latent.size(); ++index) {
     latent[index] = draw_normal(stream, step, first + index);
@@ -134,7 +143,7 @@ RoutingModel::RoutingModel(const SynthOptions& options)
   const Popularity flat{Popularity::Kind::kFlat, 0.0};
   const Popularity popularity =
       options.popularity.value_or(options.pattern == Pattern::kNone ? Popularity{} : flat);
-  const Stream stream = DrawSource{options.model_seed.value_or(options.seed)}.stream(0);
+  const random::Stream stream = DrawSource{options.model_seed.value_or(options.seed)}.stream(0);
   const int num_layers = static_cast<int>(options.model.moe_layers().size());
   for (int layer = 0; layer < num_layers; ++layer) {
     std::vector<double> weights = base_popularity(popularity, options.model.experts, layer, stream);
@@ -186,4 +195,4 @@ std::vector<std::int64_t> RoutingModel::rates(const Latent& latent, int layer) c
   return apportion(weights, options_.model.top_k * kOne, kOne);
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -12,7 +12,7 @@
 
 #include "synth/options.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 class RoutingModel {
  public:
@@ -38,4 +38,4 @@ class RoutingModel {
   std::vector<Latent> loadings_;    // [L, E] unit vectors
 };
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -6,7 +6,7 @@
 #include "synth/apportion.hpp"
 #include "synth/draws.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 constexpr double kPromptSpread = 0.5;  // standard deviation of the log of prompt tokens
@@ -22,8 +22,8 @@ std::int64_t lognormal_tokens(double median, double log_deviation, std::int64_t 
 SampleTokens draw_sample(const SynthOptions& options, std::int64_t sample) {
   const DrawSource source{options.seed};
   const std::int64_t prompt = options.prompt_of(sample);
-  const Stream of_prompt = source.stream(prompt);
-  const Stream of_sample = source.stream(sample);
+  const random::Stream of_prompt = source.stream(prompt);
+  const random::Stream of_sample = source.stream(sample);
   const std::uint32_t prompt_step = DrawSource::step(Draw::kPromptLength);
   SampleTokens tokens;
   tokens.prompt = lognormal_tokens(
@@ -49,8 +49,10 @@ constexpr int kCountBits = 20;  // fixed point of counts before rounding
 // in [0, 1) picks the experts that contain u, u+1, …, u+k-1. No rate exceeds 1, so they differ.
 class TokenSampler {
  public:
-  TokenSampler(const std::vector<std::int64_t>& rates, const Stream& stream, std::uint32_t step)
-      : order_(random_permutation(stream, step, static_cast<std::int32_t>(rates.size()))) {
+  TokenSampler(
+      const std::vector<std::int64_t>& rates, const random::Stream& stream, std::uint32_t step
+  )
+      : order_(random::random_permutation(stream, step, static_cast<std::int32_t>(rates.size()))) {
     std::int64_t end = 0;
     for (const std::int32_t expert : order_) {
       end += rates[static_cast<std::size_t>(expert)];
@@ -119,7 +121,7 @@ std::vector<std::int64_t> SampleRouting::draw_counts(const Part& part, int layer
   }
   const std::int64_t cap = part.tokens << kCountBits;
   const std::vector<std::int64_t> shares = apportion(weights, options_.model.top_k * cap, cap);
-  const RandomBits offset = part.stream.at(DrawSource::step(part.layer_draw, layer), 0);
+  const random::RandomBits offset = part.stream.at(DrawSource::step(part.layer_draw, layer), 0);
   return round_systematically(shares, kCountBits, offset.below(0, 1U << kCountBits));
 }
 
@@ -160,7 +162,8 @@ std::vector<std::uint16_t> SampleRouting::routes(std::int64_t sample, const Samp
       for (std::int64_t token = first; token < end; ++token) {
         const std::size_t at =
             static_cast<std::size_t>(token) * row_ids + place * static_cast<std::size_t>(top_k);
-        const RandomBits draw = part.stream.at(step, static_cast<std::uint64_t>(token - first));
+        const random::RandomBits draw =
+            part.stream.at(step, static_cast<std::uint64_t>(token - first));
         sampler.write(draw.word(0), top_k, &ids[at]);
       }
     }
@@ -169,4 +172,4 @@ std::vector<std::uint16_t> SampleRouting::routes(std::int64_t sample, const Samp
   return ids;
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

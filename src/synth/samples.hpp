@@ -9,7 +9,7 @@
 #include "synth/draws.hpp"
 #include "synth/routing_model.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 // Tokens of one sample, both at least 1. All rollouts of a prompt have the same prompt tokens.
 struct SampleTokens {
@@ -42,7 +42,7 @@ class SampleRouting {
   struct Part {
     std::int64_t tokens = 0;
     RoutingModel::Latent latent;
-    Stream stream;
+    random::Stream stream;
     Draw token_draw;
     Draw layer_draw;  // one draw a layer: the offset of rounding, or the order of the experts
   };
@@ -54,4 +54,4 @@ class SampleRouting {
   RoutingModel model_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::synth

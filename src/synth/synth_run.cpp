@@ -7,7 +7,7 @@
 #include "comm/collectives.hpp"
 #include "synth/window_files.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 SynthSummary summarize(const SynthOptions& options, const std::vector<SampleTokens>& lengths) {
@@ -29,7 +29,7 @@ void write_share(
     const std::string& folder,
     const SynthOptions& options,
     const std::vector<SampleTokens>& lengths,
-    const Share& share,
+    const comm::Share& share,
     const SynthProgress& progress
 ) {
   SampleWriter writer(folder, options, lengths);
@@ -45,10 +45,10 @@ void write_share(
 }  // namespace
 
 SynthSummary run_synth(
-    const SynthRequest& request, const SynthProgress& progress, const Communicator& comm
+    const SynthRequest& request, const SynthProgress& progress, const comm::Communicator& comm
 ) {
   const SynthOptions& options = request.window;
-  const std::vector<SampleTokens> lengths = agree_on(
+  const std::vector<SampleTokens> lengths = comm::agree_on(
       [&options] {
         validate_synth(options);
         return draw_lengths(options);
@@ -56,7 +56,7 @@ SynthSummary run_synth(
       comm
   );
   std::optional<StagedWindow> staged;  // rank 0 only
-  agree_on(
+  comm::agree_on(
       [&] {
         if (comm.is_root()) {
           staged.emplace(request.out, request.force);
@@ -69,12 +69,12 @@ SynthSummary run_synth(
   if (staged) {
     folder.assign(staged->temporary().begin(), staged->temporary().end());
   }
-  folder = broadcast(folder, 0, comm);
-  agree_on(
+  folder = comm::broadcast(folder, 0, comm);
+  comm::agree_on(
       [&] {
         write_share(
             {folder.begin(), folder.end()}, options, lengths,
-            share_of(
+            comm::share_of(
                 static_cast<std::int64_t>(lengths.size()), comm.mpi_rank(), comm.num_mpi_ranks()
             ),
             comm.is_root() ? progress : SynthProgress{}
@@ -82,7 +82,7 @@ SynthSummary run_synth(
       },
       comm
   );
-  agree_on(
+  comm::agree_on(
       [&staged] {
         if (staged) {
           staged->commit();
@@ -93,4 +93,4 @@ SynthSummary run_synth(
   return summarize(options, lengths);
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "synth/options.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 struct SynthRequest {
   SynthOptions window;
@@ -31,7 +31,7 @@ using SynthProgress = std::function<void(double)>;
 // many ranks there are. The folder appears whole or not at all.
 // Throws USAGE and NUMBER_OUT_OF_RANGE as validate_synth and StagedWindow do.
 [[nodiscard]] SynthSummary run_synth(
-    const SynthRequest& request, const SynthProgress& progress, const Communicator& comm
+    const SynthRequest& request, const SynthProgress& progress, const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::synth

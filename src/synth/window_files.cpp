@@ -17,7 +17,7 @@
 #include "io/output_file.hpp"
 #include "io/window_reader.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,7 +39,7 @@ void check_target(const fs::path& path, bool force) {
 }
 
 [[noreturn]] void fail_io(const std::string& path, const char* verb) {
-  fail(ErrorCode::kFileMalformed, "cannot {} {}: {}", verb, path, std::strerror(errno));
+  base::fail(ErrorCode::kFileMalformed, "cannot {} {}: {}", verb, path, std::strerror(errno));
 }
 
 void write_at(
@@ -85,7 +85,7 @@ void write_elements(NpySliceWriter& file, std::int64_t first, const std::vector<
 }
 
 void write_vector(const std::string& path, const std::vector<std::int64_t>& values) {
-  write_npy<std::int64_t>(path, values, {static_cast<std::int64_t>(values.size())});
+  io::write_npy<std::int64_t>(path, values, {static_cast<std::int64_t>(values.size())});
 }
 
 std::string window_json(const SynthOptions& options) {
@@ -121,15 +121,15 @@ StagedWindow::StagedWindow(const std::string& path, bool force) {
     }
     check_target(clean, force);
     path_ = clean.string();
-    const std::string temporary = temporary_path(folder_of(path_), "partial");
-    leftover_.emplace(LeftoverKind::kWindow, temporary);
+    const std::string temporary = io::temporary_path(io::folder_of(path_), "partial");
+    leftover_.emplace(io::LeftoverKind::kWindow, temporary);
     RP_CHECK(
         fs::create_directory(temporary), ErrorCode::kUsage, "{} cannot be made: {} exists", path,
         temporary
     );
     temporary_ = temporary;
   } catch (const fs::filesystem_error& error) {
-    fail(ErrorCode::kUsage, "{} cannot be made: {}", path, error.code().message());
+    base::fail(ErrorCode::kUsage, "{} cannot be made: {}", path, error.code().message());
   }
 }
 
@@ -141,36 +141,39 @@ StagedWindow::~StagedWindow() {
 }
 
 void StagedWindow::commit() {
-  const SignalPause whole;  // an older window that is half replaced would be lost, and the new one
+  const io::SignalPause
+      whole;  // an older window that is half replaced would be lost, and the new one
   try {
     if (!fs::exists(path_) || fs::is_empty(path_)) {
       fs::rename(temporary_, path_);
       temporary_.clear();
       return;
     }
-    for (const char* file : kWindowFiles) {
+    for (const char* file : io::kWindowFiles) {
       fs::remove(fs::path(path_) / file);
     }
-    for (std::size_t file = kWindowFiles.size(); file > 0; --file) {
-      const fs::path staged = fs::path(temporary_) / kWindowFiles[file - 1];
+    for (std::size_t file = io::kWindowFiles.size(); file > 0; --file) {
+      const fs::path staged = fs::path(temporary_) / io::kWindowFiles[file - 1];
       if (fs::exists(staged)) {
-        fs::rename(staged, fs::path(path_) / kWindowFiles[file - 1]);
+        fs::rename(staged, fs::path(path_) / io::kWindowFiles[file - 1]);
       }
     }
     fs::remove(temporary_);
     temporary_.clear();
   } catch (const fs::filesystem_error& error) {
-    fail(ErrorCode::kFileMalformed, "cannot write {}: {}", path_, error.code().message());
+    base::fail(ErrorCode::kFileMalformed, "cannot write {}: {}", path_, error.code().message());
   }
 }
 
-void create_npy(const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape) {
-  const std::string header = make_npy_header(dtype, shape);
-  std::int64_t bytes = bytes_of(dtype);
+void create_npy(
+    const std::string& path, io::NpyDtype dtype, const std::vector<std::int64_t>& shape
+) {
+  const std::string header = io::make_npy_header(dtype, shape);
+  std::int64_t bytes = io::bytes_of(dtype);
   for (const std::int64_t extent : shape) {
-    bytes = checked_multiply(bytes, extent, "array shape");
+    bytes = base::checked_multiply(bytes, extent, "array shape");
   }
-  bytes = checked_add(bytes, static_cast<std::int64_t>(header.size()), "array shape");
+  bytes = base::checked_add(bytes, static_cast<std::int64_t>(header.size()), "array shape");
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
     fail_io(path, "create");
@@ -186,11 +189,11 @@ void create_npy(const std::string& path, NpyDtype dtype, const std::vector<std::
 }
 
 NpySliceWriter::NpySliceWriter(
-    const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape
+    const std::string& path, io::NpyDtype dtype, const std::vector<std::int64_t>& shape
 )
     : path_(path),
-      element_bytes_(bytes_of(dtype)),
-      header_bytes_(static_cast<std::int64_t>(make_npy_header(dtype, shape).size())),
+      element_bytes_(io::bytes_of(dtype)),
+      header_bytes_(static_cast<std::int64_t>(io::make_npy_header(dtype, shape).size())),
       fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
   if (fd_ < 0) {
     fail_io(path_, "open");
@@ -216,9 +219,9 @@ void NpySliceWriter::close() {
 }
 
 std::int64_t RoutingArray::bytes() const {
-  std::int64_t product = bytes_of(dtype);
+  std::int64_t product = io::bytes_of(dtype);
   for (const std::int64_t extent : shape) {
-    product = checked_multiply(product, extent, "size of the window");
+    product = base::checked_multiply(product, extent, "size of the window");
   }
   return product;
 }
@@ -229,7 +232,7 @@ RoutingArray routing_array(const SynthOptions& options, const std::vector<Sample
   if (options.form == WindowForm::kRoutes) {
     array.file = "routed_experts.npy";
     constexpr int kUint8Ids = 256;
-    array.dtype = options.model.experts <= kUint8Ids ? NpyDtype::kUint8 : NpyDtype::kUint16;
+    array.dtype = options.model.experts <= kUint8Ids ? io::NpyDtype::kUint8 : io::NpyDtype::kUint16;
     array.shape = {
         row_offsets_of(options, lengths).back(),
         options.all_layers ? options.model.layers : num_moe_layers, options.model.top_k};
@@ -240,8 +243,8 @@ RoutingArray routing_array(const SynthOptions& options, const std::vector<Sample
     longest = std::max(longest, tokens.total());
   }
   array.file = "demand.npy";
-  array.dtype =
-      longest <= std::numeric_limits<std::uint16_t>::max() ? NpyDtype::kUint16 : NpyDtype::kUint32;
+  array.dtype = longest <= std::numeric_limits<std::uint16_t>::max() ? io::NpyDtype::kUint16
+                                                                     : io::NpyDtype::kUint32;
   array.shape = {static_cast<std::int64_t>(lengths.size()), num_moe_layers, options.model.experts};
   return array;
 }
@@ -262,7 +265,7 @@ void create_window_files(
   }
   const RoutingArray array = routing_array(options, lengths);
   create_npy(folder + "/" + array.file, array.dtype, array.shape);
-  AtomicFile json(folder + "/window.json");
+  io::AtomicFile json(folder + "/window.json");
   json.write(window_json(options));
   json.commit();
 }
@@ -282,7 +285,7 @@ void SampleWriter::write(std::int64_t sample) {
   if (options_.form == WindowForm::kRoutes) {
     const std::vector<std::uint16_t> ids = routing_.routes(sample, lengths_[at]);
     const std::int64_t first = row_offsets_[at] * array_.shape[1] * array_.shape[2];
-    if (array_.dtype == NpyDtype::kUint8) {
+    if (array_.dtype == io::NpyDtype::kUint8) {
       write_elements(file_, first, narrowed<std::uint8_t>(ids));
     } else {
       write_elements(file_, first, ids);
@@ -291,11 +294,11 @@ void SampleWriter::write(std::int64_t sample) {
   }
   const std::vector<std::uint32_t> demand = routing_.counts(sample, lengths_[at]);
   const std::int64_t first = sample * array_.shape[1] * array_.shape[2];
-  if (array_.dtype == NpyDtype::kUint16) {
+  if (array_.dtype == io::NpyDtype::kUint16) {
     write_elements(file_, first, narrowed<std::uint16_t>(demand));
   } else {
     write_elements(file_, first, demand);
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::synth

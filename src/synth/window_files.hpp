@@ -15,7 +15,7 @@
 #include "synth/options.hpp"
 #include "synth/samples.hpp"
 
-namespace routepack {
+namespace routepack::synth {
 
 // Written beside its final place under a temporary name, then moved.
 class StagedWindow {
@@ -39,17 +39,21 @@ class StagedWindow {
  private:
   std::string path_;
   std::string temporary_;
-  std::optional<Leftover> leftover_;
+  std::optional<io::Leftover> leftover_;
 };
 
 // An .npy file that several processes fill, each its own elements, in any order. One creates it at
 // its full size: header and zeros. Throws FILE_MALFORMED, naming the path, where the disk refuses.
-void create_npy(const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape);
+void create_npy(
+    const std::string& path, io::NpyDtype dtype, const std::vector<std::int64_t>& shape
+);
 
 class NpySliceWriter {
  public:
   // Opens a file that create_npy made with the same dtype and shape.
-  NpySliceWriter(const std::string& path, NpyDtype dtype, const std::vector<std::int64_t>& shape);
+  NpySliceWriter(
+      const std::string& path, io::NpyDtype dtype, const std::vector<std::int64_t>& shape
+  );
   ~NpySliceWriter();
   NpySliceWriter(const NpySliceWriter&) = delete;
   NpySliceWriter& operator=(const NpySliceWriter&) = delete;
@@ -69,7 +73,7 @@ class NpySliceWriter {
 // The array that holds the routing: demand.npy, or routed_experts.npy.
 struct RoutingArray {
   std::string file;
-  NpyDtype dtype = NpyDtype::kUint16;
+  io::NpyDtype dtype = io::NpyDtype::kUint16;
   std::vector<std::int64_t> shape;
 
   [[nodiscard]] std::int64_t bytes() const;
@@ -108,4 +112,4 @@ class SampleWriter {
   SampleRouting routing_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::synth

@@ -4,7 +4,7 @@
 
 #include "shuffle/placements.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 class ClosedForm : public ::testing::Test {
@@ -61,4 +61,4 @@ TEST_F(ClosedForm, ADamagedLayerIsNeither) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -7,7 +7,7 @@
 
 #include "support/temp_folder.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::read_file;
@@ -133,4 +133,4 @@ TEST(ShuffleCheck, RefusesWrongUsage) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

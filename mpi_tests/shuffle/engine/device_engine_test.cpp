@@ -10,7 +10,7 @@
 #include "shuffle/engine/engine_checks.hpp"
 #include "shuffle/transport/fake_nccl.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::FakeFabric;
@@ -69,4 +69,4 @@ TEST(DeviceEngine, ReportsDevicesThatFailOrAreFull) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -14,7 +14,7 @@ namespace routepack::testing {
 namespace {
 
 std::vector<std::byte> random_bytes(std::int64_t count, std::uint32_t owner) {
-  const Stream stream{11, Purpose::kTests, owner};
+  const random::Stream stream{11, random::Purpose::kTests, owner};
   std::vector<std::byte> bytes(static_cast<std::size_t>(count));
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     bytes[n] = static_cast<std::byte>(stream.at(0, n / 4).word(n % 4) & 0xffU);
@@ -25,7 +25,7 @@ std::vector<std::byte> random_bytes(std::int64_t count, std::uint32_t owner) {
 // Memory of the engine with known content.
 class Buffer {
  public:
-  Buffer(CopyEngine& engine, const std::vector<std::byte>& content)
+  Buffer(shuffle::CopyEngine& engine, const std::vector<std::byte>& content)
       : engine_(engine),
         bytes_(static_cast<std::int64_t>(content.size())),
         memory_(engine.allocate(bytes_)) {
@@ -39,7 +39,7 @@ class Buffer {
   }
 
  private:
-  CopyEngine& engine_;
+  shuffle::CopyEngine& engine_;
   std::int64_t bytes_;
   std::shared_ptr<std::byte> memory_;
 };
@@ -51,26 +51,28 @@ std::uint64_t checksum_of(
   for (std::int64_t n = 0; n < bytes / 8; ++n) {
     std::uint64_t word = 0;
     std::memcpy(&word, content.data() + at + 8 * n, sizeof(word));
-    sum += checksum_term(word, static_cast<std::uint64_t>(n));
+    sum += shuffle::checksum_term(word, static_cast<std::uint64_t>(n));
   }
   return sum;
 }
 
-void put_trailer(std::vector<std::byte>& expected, std::int64_t at, const SliceStamp& stamp) {
-  SliceTrailer trailer;
+void put_trailer(
+    std::vector<std::byte>& expected, std::int64_t at, const shuffle::SliceStamp& stamp
+) {
+  shuffle::SliceTrailer trailer;
   trailer.stamp = stamp;
   const auto payload = static_cast<std::int64_t>(stamp.payload_bytes);
   trailer.checksum = checksum_of(expected, at, payload);
   std::memcpy(expected.data() + at + payload, &trailer, sizeof(trailer));
 }
 
-SliceStamp stamp_of(std::uint64_t number, std::int64_t payload) {
-  return SliceStamp{7, number, 2, 3, 4, static_cast<std::uint64_t>(payload)};
+shuffle::SliceStamp stamp_of(std::uint64_t number, std::int64_t payload) {
+  return shuffle::SliceStamp{7, number, 2, 3, 4, static_cast<std::uint64_t>(payload)};
 }
 
 }  // namespace
 
-void check_packing(CopyEngine& engine) {
+void check_packing(shuffle::CopyEngine& engine) {
   const std::vector<std::byte> content = random_bytes(400000, 1);
   const Buffer source{engine, content};
   const std::vector<std::int64_t> lengths = {1,  2,   3,    7,     8,     15,    16,    17,    31,
@@ -79,61 +81,64 @@ void check_packing(CopyEngine& engine) {
     std::vector<std::byte> expected(600000, std::byte{0xee});
     const Buffer target{engine, expected};
     const std::int64_t slice = 64;
-    std::vector<CopySegment> segments;
+    std::vector<shuffle::CopySegment> segments;
     std::int64_t at = 16;  // what is before the first segment becomes 0
     std::fill_n(expected.begin() + slice, at, std::byte{0});
     for (const std::int64_t length : lengths) {
       const std::int64_t from = 16 * (length % 3) + alignment;
-      segments.push_back(CopySegment{source.at(from), target.at(slice + at), length});
+      segments.push_back(shuffle::CopySegment{source.at(from), target.at(slice + at), length});
       std::copy_n(content.begin() + from, length, expected.begin() + slice + at);
-      const std::int64_t next = round_up(at + length, kSliceAlignment) + 16 * (length % 2);
+      const std::int64_t next =
+          base::round_up(at + length, shuffle::kSliceAlignment) + 16 * (length % 2);
       std::fill_n(expected.begin() + slice + at + length, next - at - length, std::byte{0});
       at = next;
     }
-    const std::int64_t payload = round_up(at + 69990, kSliceAlignment);  // ends in a long gap
+    const std::int64_t payload =
+        base::round_up(at + 69990, shuffle::kSliceAlignment);  // ends in a long gap
     std::fill_n(expected.begin() + slice + at, payload - at, std::byte{0});
-    const PackJob job{target.at(slice), stamp_of(5, payload), segments};
+    const shuffle::PackJob job{target.at(slice), stamp_of(5, payload), segments};
     put_trailer(expected, slice, job.stamp);
     engine.pack({&job, 1});
     EXPECT_TRUE(target.read() == expected) << "alignment " << alignment;
-    const CheckJob check{target.at(slice), payload};
-    const CheckResult result = engine.check({&check, 1}).at(0);
+    const shuffle::CheckJob check{target.at(slice), payload};
+    const shuffle::CheckResult result = engine.check({&check, 1}).at(0);
     EXPECT_EQ(result.trailer.stamp, job.stamp);
-    EXPECT_EQ(result.trailer.magic, SliceTrailer::kMagic);
+    EXPECT_EQ(result.trailer.magic, shuffle::SliceTrailer::kMagic);
     EXPECT_EQ(result.trailer.checksum, result.checksum);
     EXPECT_EQ(result.checksum, checksum_of(expected, slice, payload));
   }
 }
 
-void check_many_slices(CopyEngine& engine) {
+void check_many_slices(shuffle::CopyEngine& engine) {
   constexpr std::size_t kSlices = 600;
   constexpr std::int64_t kSegments = 40;  // of 32 bytes: 24000 tiles
   constexpr std::int64_t kPayload = kSegments * 32;
-  constexpr std::int64_t kStride = kPayload + kTrailerBytes;
+  constexpr std::int64_t kStride = kPayload + shuffle::kTrailerBytes;
   const std::vector<std::byte> content = random_bytes(100000, 2);
   const Buffer source{engine, content};
   std::vector<std::byte> expected(kSlices * kStride);
   const Buffer target{engine, expected};
-  std::vector<CopySegment> segments;
-  std::vector<PackJob> jobs;
-  std::vector<CheckJob> checks;
+  std::vector<shuffle::CopySegment> segments;
+  std::vector<shuffle::PackJob> jobs;
+  std::vector<shuffle::CheckJob> checks;
   segments.reserve(kSlices * kSegments);
   for (std::size_t n = 0; n < kSlices; ++n) {
     const std::int64_t slice = static_cast<std::int64_t>(n) * kStride;
     for (std::int64_t segment = 0; segment < kSegments; ++segment) {
       const std::int64_t from = (static_cast<std::int64_t>(n) * 131 + segment * 977) % 99000;
-      segments.push_back(CopySegment{source.at(from), target.at(slice + 32 * segment), 32});
+      segments.push_back(shuffle::CopySegment{source.at(from), target.at(slice + 32 * segment), 32}
+      );
       std::copy_n(content.begin() + from, 32, expected.begin() + slice + 32 * segment);
     }
-    jobs.push_back(PackJob{
+    jobs.push_back(shuffle::PackJob{
         target.at(slice), stamp_of(n, kPayload),
         std::span{segments}.last(static_cast<std::size_t>(kSegments))});
     put_trailer(expected, slice, jobs.back().stamp);
-    checks.push_back(CheckJob{target.at(slice), kPayload});
+    checks.push_back(shuffle::CheckJob{target.at(slice), kPayload});
   }
   engine.pack(jobs);
   EXPECT_TRUE(target.read() == expected);
-  const std::vector<CheckResult> results = engine.check(checks);
+  const std::vector<shuffle::CheckResult> results = engine.check(checks);
   ASSERT_EQ(results.size(), kSlices);
   for (std::size_t n = 0; n < kSlices; ++n) {
     EXPECT_EQ(results[n].trailer.stamp, jobs[n].stamp);
@@ -141,14 +146,14 @@ void check_many_slices(CopyEngine& engine) {
   }
 }
 
-void check_unpacking(CopyEngine& engine) {
+void check_unpacking(shuffle::CopyEngine& engine) {
   const std::vector<std::byte> content = random_bytes(300000, 3);
   const Buffer source{engine, content};
   std::vector<std::byte> expected(16 * 16 * 400 + 300000, std::byte{0xee});
   const Buffer target{engine, expected};
-  std::vector<CopySegment> segments;
+  std::vector<shuffle::CopySegment> segments;
   const auto add = [&](std::int64_t from, std::int64_t to, std::int64_t bytes) {
-    segments.push_back(CopySegment{source.at(from), target.at(to), bytes});
+    segments.push_back(shuffle::CopySegment{source.at(from), target.at(to), bytes});
     std::copy_n(content.begin() + from, bytes, expected.begin() + to);
   };
   for (std::int64_t from = 0; from < 16; ++from) {
@@ -161,11 +166,11 @@ void check_unpacking(CopyEngine& engine) {
   EXPECT_TRUE(target.read() == expected);
 }
 
-void check_damage_is_seen(CopyEngine& engine) {
-  std::vector<std::byte> content = random_bytes(96 + kTrailerBytes, 4);
+void check_damage_is_seen(shuffle::CopyEngine& engine) {
+  std::vector<std::byte> content = random_bytes(96 + shuffle::kTrailerBytes, 4);
   const Buffer slice{engine, content};
   const auto checksum = [&](std::int64_t payload) {
-    const CheckJob job{slice.at(0), payload};
+    const shuffle::CheckJob job{slice.at(0), payload};
     return engine.check({&job, 1}).at(0).checksum;
   };
   const std::uint64_t original = checksum(96);

@@ -8,7 +8,7 @@
 
 namespace routepack::testing {
 
-class ForwardingEngine : public CopyEngine {
+class ForwardingEngine : public shuffle::CopyEngine {
  public:
   [[nodiscard]] std::string_view name() const override { return "forwarding"; }
   [[nodiscard]] Memory memory() const override { return Memory::kHost; }
@@ -16,11 +16,12 @@ class ForwardingEngine : public CopyEngine {
   [[nodiscard]] std::shared_ptr<std::byte> allocate(std::int64_t bytes) override {
     return host_->allocate(bytes);
   }
-  void pack(std::span<const PackJob> jobs) override { host_->pack(jobs); }
-  [[nodiscard]] std::vector<CheckResult> check(std::span<const CheckJob> jobs) override {
+  void pack(std::span<const shuffle::PackJob> jobs) override { host_->pack(jobs); }
+  [[nodiscard]] std::vector<shuffle::CheckResult> check(std::span<const shuffle::CheckJob> jobs
+  ) override {
     return host_->check(jobs);
   }
-  void copy(std::span<const CopySegment> segments) override { host_->copy(segments); }
+  void copy(std::span<const shuffle::CopySegment> segments) override { host_->copy(segments); }
   [[nodiscard]] std::shared_ptr<std::byte> allocate_host(std::int64_t bytes) override {
     return host_->allocate_host(bytes);
   }
@@ -32,7 +33,7 @@ class ForwardingEngine : public CopyEngine {
   }
 
  private:
-  std::shared_ptr<CopyEngine> host_ = make_host_engine();
+  std::shared_ptr<shuffle::CopyEngine> host_ = shuffle::make_host_engine();
 };
 
 }  // namespace routepack::testing

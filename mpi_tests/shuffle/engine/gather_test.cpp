@@ -19,11 +19,11 @@
 #include "random/stream.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 std::vector<std::byte> random_bytes(std::size_t count, std::uint32_t owner) {
-  const Stream stream{11, Purpose::kTests, owner};
+  const random::Stream stream{11, random::Purpose::kTests, owner};
   std::vector<std::byte> bytes(count);
   for (std::size_t n = 0; n < count; ++n) {
     bytes[n] = static_cast<std::byte>(stream.at(0, n).word(0) & 0xffU);
@@ -35,7 +35,7 @@ std::vector<std::byte> random_bytes(std::size_t count, std::uint32_t owner) {
 std::vector<SimdLevel> levels() {
   std::vector<SimdLevel> found;
   for (const SimdLevel level : {SimdLevel::kPortable, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
-    if (level <= best_simd_level()) {
+    if (level <= base::best_simd_level()) {
       found.push_back(level);
     }
   }
@@ -101,7 +101,7 @@ TEST(Gather, ChecksumIsThatOfXxHashAtEveryLengthAndLevel) {
 TEST(Gather, ChecksumSeesEveryBitAndTheLength) {
   for (const std::size_t length : {1U, 16U, 240U, 241U, 1025U}) {
     std::vector<std::byte> data = random_bytes(length, 2);
-    const SimdLevel level = best_simd_level();
+    const SimdLevel level = base::best_simd_level();
     const std::uint64_t original = payload_checksum(data, level);
     for (std::size_t bit = 0; bit < 8 * length; ++bit) {
       data[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -133,4 +133,4 @@ TEST(HostEngine, WritesTheTrailerBehindThePayloadAndChecksIt) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

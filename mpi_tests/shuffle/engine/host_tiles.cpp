@@ -10,12 +10,12 @@ std::uint64_t sum_words(const std::byte* data, std::int32_t bytes, std::uint64_t
   for (std::int32_t at = 0; at < bytes; at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, data + at, sizeof(word));
-    sum += checksum_term(word, first_word++);
+    sum += shuffle::checksum_term(word, first_word++);
   }
   return sum;
 }
 
-void copy(const CopyTile& tile) {
+void copy(const shuffle::CopyTile& tile) {
   if (tile.bytes > 0) {
     std::memcpy(tile.target, tile.source, static_cast<std::size_t>(tile.bytes));
   }
@@ -24,22 +24,25 @@ void copy(const CopyTile& tile) {
 }  // namespace
 
 void run_tiles_on_host(
-    TileWork work, const CopyTile* tiles, std::int64_t num_tiles, std::uint64_t* checksums
+    shuffle::TileWork work,
+    const shuffle::CopyTile* tiles,
+    std::int64_t num_tiles,
+    std::uint64_t* checksums
 ) {
   for (std::int64_t n = 0; n < num_tiles; ++n) {
-    const CopyTile& tile = tiles[n];
+    const shuffle::CopyTile& tile = tiles[n];
     switch (work) {
-      case TileWork::kPack:
+      case shuffle::TileWork::kPack:
         copy(tile);
         std::memset(
             tile.target + tile.bytes, 0, static_cast<std::size_t>(tile.padded_bytes - tile.bytes)
         );
         checksums[tile.slice] += sum_words(tile.target, tile.padded_bytes, tile.first_word);
         break;
-      case TileWork::kChecksum:
+      case shuffle::TileWork::kChecksum:
         checksums[tile.slice] += sum_words(tile.source, tile.bytes, tile.first_word);
         break;
-      case TileWork::kUnpack:
+      case shuffle::TileWork::kUnpack:
         copy(tile);
         break;
     }

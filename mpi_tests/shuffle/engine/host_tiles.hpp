@@ -9,7 +9,10 @@
 namespace routepack::testing {
 
 void run_tiles_on_host(
-    TileWork work, const CopyTile* tiles, std::int64_t num_tiles, std::uint64_t* checksums
+    shuffle::TileWork work,
+    const shuffle::CopyTile* tiles,
+    std::int64_t num_tiles,
+    std::uint64_t* checksums
 );
 
 }  // namespace routepack::testing

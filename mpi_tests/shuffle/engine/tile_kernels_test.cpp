@@ -12,7 +12,7 @@
 
 // What of CUDA the code uses.
 #define __device__
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 struct alignas(16) int4 {
   int x, y, z, w;
@@ -40,11 +40,11 @@ T min(T a, T b) {
 }
 void atomicAdd(unsigned long long* sum, unsigned long long value) { *sum += value; }
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
 #include "shuffle/engine/tile_kernels.cuh"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 struct Result {
@@ -65,7 +65,7 @@ void run_as_device(const CopyTile& tile, std::uint64_t* checksums) {
 class TileKernels : public ::testing::Test {
  protected:
   TileKernels() : source_(kMemory) {
-    const Stream stream{3, Purpose::kTests, 1};
+    const random::Stream stream{3, random::Purpose::kTests, 1};
     for (std::size_t n = 0; n < source_.size(); ++n) {
       source_[n] = static_cast<std::byte>(stream.at(0, n).word(0) & 0xffU);
     }
@@ -136,4 +136,4 @@ TEST_F(TileKernels, UnpackBetweenAnyAlignments) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

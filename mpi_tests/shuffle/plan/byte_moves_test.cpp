@@ -8,7 +8,7 @@
 #include "shuffle/placements.hpp"
 #include "shuffle/plan/rounds.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::random_placement;
@@ -334,4 +334,4 @@ TEST(Slots, KeepStayersAndPreferTheSameLocalSlot) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

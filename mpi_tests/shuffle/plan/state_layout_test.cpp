@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using ::testing::AllOf;
@@ -158,4 +158,4 @@ TEST(StateLayout, SharedDerivedAndRequiredKindsAreToldApart) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -23,7 +23,7 @@ FakeFabric::~FakeFabric() {
   worker_.join();
 }
 
-DeviceLibraries FakeFabric::libraries(int rank) {
+shuffle::DeviceLibraries FakeFabric::libraries(int rank) {
   return {std::make_shared<FakeNccl>(*this, rank), std::make_shared<FakeDevice>(*this, rank), {}};
 }
 
@@ -66,7 +66,9 @@ std::size_t FakeFabric::num_comms() {
 }
 
 std::uint32_t FakeFabric::draw(std::uint32_t bound) {
-  return Stream{settings_.seed, Purpose::kTests, 9}.at(0, num_draws_++).below(0, bound);
+  return random::Stream{settings_.seed, random::Purpose::kTests, 9}
+      .at(0, num_draws_++)
+      .below(0, bound);
 }
 
 // The device: one thing at a time, now and then with a pause.
@@ -133,12 +135,12 @@ std::vector<FakeFabric::Match> FakeFabric::find_matches() {
   for (auto& [id, clique] : cliques_) {
     for (const auto& [source_rank, source] : clique.members) {
       Kernel* outgoing = resident_kernel(*source);
-      if (outgoing == nullptr || source->error != NcclResult::kSuccess) {
+      if (outgoing == nullptr || source->error != shuffle::NcclResult::kSuccess) {
         continue;
       }
       for (const auto& [target_rank, target] : clique.members) {
         Kernel* incoming = resident_kernel(*target);
-        if (incoming == nullptr || target->error != NcclResult::kSuccess) {
+        if (incoming == nullptr || target->error != shuffle::NcclResult::kSuccess) {
           continue;
         }
         Op* send = first_pending(*outgoing, target_rank, true);
@@ -152,7 +154,7 @@ std::vector<FakeFabric::Match> FakeFabric::find_matches() {
   return matches;
 }
 
-void FakeFabric::fail_comm(Comm& comm, NcclResult result, const std::string& text) {
+void FakeFabric::fail_comm(Comm& comm, shuffle::NcclResult result, const std::string& text) {
   comm.error = result;
   comm.error_text = text;
 }
@@ -160,7 +162,7 @@ void FakeFabric::fail_comm(Comm& comm, NcclResult result, const std::string& tex
 void FakeFabric::transfer(const Match& match) {
   for (Comm* comm : {match.source, match.target}) {
     if (comm->rank == settings_.failing_rank && num_ops_[comm->rank]++ == settings_.failing_op) {
-      fail_comm(*comm, NcclResult::kRemoteError, "a link went down");
+      fail_comm(*comm, shuffle::NcclResult::kRemoteError, "a link went down");
       return;
     }
   }
@@ -170,8 +172,8 @@ void FakeFabric::transfer(const Match& match) {
         match.send->bytes, match.target->rank, match.receive->bytes
     );
     violate(text);
-    fail_comm(*match.source, NcclResult::kInvalidUsage, text);
-    fail_comm(*match.target, NcclResult::kInvalidUsage, text);
+    fail_comm(*match.source, shuffle::NcclResult::kInvalidUsage, text);
+    fail_comm(*match.target, shuffle::NcclResult::kInvalidUsage, text);
     return;
   }
   std::memcpy(match.receive->data, match.send->data, static_cast<std::size_t>(match.send->bytes));
@@ -188,7 +190,8 @@ void FakeFabric::transfer(const Match& match) {
 // Those whose running kernel cannot serve an operation that `comm`'s running kernel waits for.
 std::vector<FakeFabric::Comm*> FakeFabric::comms_waited_for(const Comm& comm) {
   std::vector<Comm*> peers;
-  const Kernel* kernel = comm.error == NcclResult::kSuccess ? resident_kernel(comm) : nullptr;
+  const Kernel* kernel =
+      comm.error == shuffle::NcclResult::kSuccess ? resident_kernel(comm) : nullptr;
   for (std::size_t n = 0; kernel != nullptr && n < kernel->ops.size(); ++n) {
     const auto peer = comm.clique->members.find(kernel->ops[n].what.peer);
     if (!kernel->ops[n].done && peer != comm.clique->members.end() &&
@@ -237,7 +240,7 @@ void FakeFabric::find_deadlock() {
     }
     deadlocks_.push_back(cycle);
     for (const auto& [rank, comm] : start->clique->members) {
-      fail_comm(*comm, NcclResult::kInternalError, "deadlock " + cycle);
+      fail_comm(*comm, shuffle::NcclResult::kInternalError, "deadlock " + cycle);
     }
     return;
   }

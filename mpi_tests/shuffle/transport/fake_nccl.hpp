@@ -47,7 +47,7 @@ class FakeFabric {
   FakeFabric& operator=(const FakeFabric&) = delete;
 
   // The libraries as rank `rank` sees them.
-  [[nodiscard]] DeviceLibraries libraries(int rank);
+  [[nodiscard]] shuffle::DeviceLibraries libraries(int rank);
 
   // Uses that the real libraries leave undefined, and groups with two operations for one peer.
   [[nodiscard]] std::vector<std::string> violations();
@@ -95,7 +95,7 @@ class FakeFabric {
     Clique* clique = nullptr;
     bool connected = false;  // all ranks of the clique have been here
     int polls_left = 0;
-    NcclResult error = NcclResult::kSuccess;
+    shuffle::NcclResult error = shuffle::NcclResult::kSuccess;
     std::string error_text;
     bool finalized = false;
     DeviceQueue* stream = nullptr;  // of its groups
@@ -111,7 +111,7 @@ class FakeFabric {
   void run();
   [[nodiscard]] bool step();
   void transfer(const Match& match);
-  static void fail_comm(Comm& comm, NcclResult result, const std::string& text);
+  static void fail_comm(Comm& comm, shuffle::NcclResult result, const std::string& text);
   [[nodiscard]] static Kernel* resident_kernel(const Comm& comm);
   [[nodiscard]] static Op* first_pending(Kernel& kernel, int peer, bool is_send);
   [[nodiscard]] std::vector<Match> find_matches();

@@ -13,7 +13,7 @@
 #include "random/stream.hpp"
 #include "shuffle/transport/fake_ranks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::cut_into_kernels;
@@ -64,7 +64,7 @@ class Member {
 
   // kInProgress: neither done nor failed after `seconds`.
   [[nodiscard]] NcclResult wait(double seconds = 20.0) {
-    const Deadline deadline = Deadline::after(seconds);
+    const base::Deadline deadline = base::Deadline::after(seconds);
     while (!deadline.expired()) {
       const NcclResult state = nccl.async_error(comm).value;
       if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
@@ -133,7 +133,7 @@ void run_group(FakeFabric& fabric, const std::vector<std::vector<int>>& counts) 
 }
 
 std::vector<std::vector<int>> random_counts(int num_ranks, std::uint32_t max, std::uint64_t seed) {
-  const Stream stream{seed, Purpose::kTests, 3};
+  const random::Stream stream{seed, random::Purpose::kTests, 3};
   std::vector<std::vector<int>> counts(static_cast<std::size_t>(num_ranks));
   std::uint64_t draw = 0;
   for (std::size_t source = 0; source < counts.size(); ++source) {
@@ -285,4 +285,4 @@ TEST(FakeNccl, StreamsMustBeLeftAloneWhileAGroupLaunches) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

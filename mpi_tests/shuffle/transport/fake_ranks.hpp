@@ -11,8 +11,8 @@
 
 namespace routepack::testing {
 
-inline NcclOptions quick_options() {
-  NcclOptions options;
+inline shuffle::NcclOptions quick_options() {
+  shuffle::NcclOptions options;
   options.setup_seconds = 40.0;
   options.close_seconds = 0.3;
   options.engine_seconds = 20.0;
@@ -31,12 +31,12 @@ inline void run_threads(int num_ranks, const std::function<void(int)>& rank_main
 }
 
 inline void run_nccl_ranks(
-    FakeFabric& fabric, int num_ranks, const std::function<void(NcclTransport&)>& rank_main
+    FakeFabric& fabric, int num_ranks, const std::function<void(shuffle::NcclTransport&)>& rank_main
 ) {
   LoopbackHub hub{num_ranks};
   run_threads(num_ranks, [&](int rank) {
-    const DeviceLibraries libraries = fabric.libraries(rank);
-    NcclTransport transport{
+    const shuffle::DeviceLibraries libraries = fabric.libraries(rank);
+    shuffle::NcclTransport transport{
         std::make_unique<LoopbackControl>(hub, rank), libraries.nccl, libraries.device,
         quick_options()};
     rank_main(transport);

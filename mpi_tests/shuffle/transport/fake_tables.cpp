@@ -11,8 +11,8 @@
 namespace routepack::testing {
 namespace {
 
-constexpr DeviceResult kIllegalAddress{700};
-constexpr DeviceResult kInvalidValue{1};
+constexpr shuffle::DeviceResult kIllegalAddress{700};
+constexpr shuffle::DeviceResult kInvalidValue{1};
 constexpr std::align_val_t kDeviceAlignment{256};
 
 template <class Handle>
@@ -26,30 +26,30 @@ Handle handle_of(std::uint64_t number) {
 
 }  // namespace
 
-NcclValue<NcclUniqueId> FakeNccl::make_unique_id() {
+shuffle::NcclValue<shuffle::NcclUniqueId> FakeNccl::make_unique_id() {
   const std::lock_guard lock{fabric_.mutex_};
   const std::uint64_t number = ++fabric_.num_ids_;
   fabric_.cliques_[number];
-  NcclUniqueId id;
+  shuffle::NcclUniqueId id;
   std::memcpy(id.bytes.data(), &number, sizeof(number));
-  return {NcclResult::kSuccess, id};
+  return {shuffle::NcclResult::kSuccess, id};
 }
 
-NcclValue<NcclComm> FakeNccl::init_comm(
-    int num_ranks, const NcclUniqueId& id, int rank, int max_ctas
+shuffle::NcclValue<shuffle::NcclComm> FakeNccl::init_comm(
+    int num_ranks, const shuffle::NcclUniqueId& id, int rank, int max_ctas
 ) {
   const std::lock_guard lock{fabric_.mutex_};
   std::uint64_t number = 0;
   std::memcpy(&number, id.bytes.data(), sizeof(number));
   const auto found = fabric_.cliques_.find(number);
   if (found == fabric_.cliques_.end() || rank != rank_ || rank >= num_ranks || max_ctas < 1) {
-    return {NcclResult::kInvalidArgument, nullptr};
+    return {shuffle::NcclResult::kInvalidArgument, nullptr};
   }
   FakeFabric::Clique& clique = found->second;
   clique.num_ranks = clique.num_ranks == 0 ? num_ranks : clique.num_ranks;
   if (clique.num_ranks != num_ranks || !clique.joined.insert(rank).second) {
     fabric_.violate(fmt::format("rank {} joins an id a second time or with other sizes", rank));
-    return {NcclResult::kInvalidUsage, nullptr};
+    return {shuffle::NcclResult::kInvalidUsage, nullptr};
   }
   auto comm = std::make_unique<FakeFabric::Comm>();
   comm->rank = rank;
@@ -58,10 +58,10 @@ NcclValue<NcclComm> FakeNccl::init_comm(
   clique.members[rank] = comm.get();
   const std::uint64_t handle = ++fabric_.num_handles_;
   fabric_.comms_[handle] = std::move(comm);
-  return {NcclResult::kInProgress, handle_of<NcclComm>(handle)};
+  return {shuffle::NcclResult::kInProgress, handle_of<shuffle::NcclComm>(handle)};
 }
 
-FakeFabric::Comm* FakeNccl::find_comm(NcclComm comm, const char* call) {
+FakeFabric::Comm* FakeNccl::find_comm(shuffle::NcclComm comm, const char* call) {
   const auto found = fabric_.comms_.find(number_of(comm));
   if (found == fabric_.comms_.end()) {
     fabric_.violate(fmt::format("rank {}: {} with a communicator that is gone", rank_, call));
@@ -70,61 +70,61 @@ FakeFabric::Comm* FakeNccl::find_comm(NcclComm comm, const char* call) {
   return found->second.get();
 }
 
-NcclValue<NcclResult> FakeNccl::async_error(NcclComm handle) {
+shuffle::NcclValue<shuffle::NcclResult> FakeNccl::async_error(shuffle::NcclComm handle) {
   const std::lock_guard lock{fabric_.mutex_};
   FakeFabric::Comm* comm = find_comm(handle, "async_error");
   if (comm == nullptr) {
-    return {NcclResult::kInvalidArgument, NcclResult::kSuccess};
+    return {shuffle::NcclResult::kInvalidArgument, shuffle::NcclResult::kSuccess};
   }
-  if (comm->error != NcclResult::kSuccess) {
-    return {NcclResult::kSuccess, comm->error};
+  if (comm->error != shuffle::NcclResult::kSuccess) {
+    return {shuffle::NcclResult::kSuccess, comm->error};
   }
   if (!FakeFabric::is_complete(*comm) && !comm->connected) {
-    return {NcclResult::kSuccess, NcclResult::kInProgress};
+    return {shuffle::NcclResult::kSuccess, shuffle::NcclResult::kInProgress};
   }
   comm->connected = true;
   if (comm->polls_left > 0) {
     --comm->polls_left;
-    return {NcclResult::kSuccess, NcclResult::kInProgress};
+    return {shuffle::NcclResult::kSuccess, shuffle::NcclResult::kInProgress};
   }
   fabric_.launch(*comm);
-  return {NcclResult::kSuccess, NcclResult::kSuccess};
+  return {shuffle::NcclResult::kSuccess, shuffle::NcclResult::kSuccess};
 }
 
 // A communicator that is closed in order must have nothing left to do.
-NcclResult FakeNccl::finalize(NcclComm handle) {
+shuffle::NcclResult FakeNccl::finalize(shuffle::NcclComm handle) {
   const std::lock_guard lock{fabric_.mutex_};
   FakeFabric::Comm* comm = find_comm(handle, "finalize");
   if (comm == nullptr) {
-    return NcclResult::kInvalidArgument;
+    return shuffle::NcclResult::kInvalidArgument;
   }
   if (FakeFabric::resident_kernel(*comm) != nullptr || !comm->launching.empty()) {
     fabric_.violate(fmt::format("rank {}: finalize with a group under way", rank_));
   }
   comm->finalized = true;
   comm->polls_left = fabric_.settings_.polls_in_progress;
-  return NcclResult::kInProgress;
+  return shuffle::NcclResult::kInProgress;
 }
 
-NcclResult FakeNccl::destroy(NcclComm handle) {
+shuffle::NcclResult FakeNccl::destroy(shuffle::NcclComm handle) {
   const std::lock_guard lock{fabric_.mutex_};
   FakeFabric::Comm* comm = find_comm(handle, "destroy");
   if (comm == nullptr) {
-    return NcclResult::kInvalidArgument;
+    return shuffle::NcclResult::kInvalidArgument;
   }
   if (!comm->finalized || comm->polls_left > 0) {
     fabric_.violate(fmt::format("rank {}: destroy before finalize is over", rank_));
   }
   drop_comm(handle);
-  return NcclResult::kSuccess;
+  return shuffle::NcclResult::kSuccess;
 }
 
 // The own kernels end; those of peers go on waiting.
-NcclResult FakeNccl::abort(NcclComm handle) {
+shuffle::NcclResult FakeNccl::abort(shuffle::NcclComm handle) {
   const std::lock_guard lock{fabric_.mutex_};
   FakeFabric::Comm* comm = find_comm(handle, "abort");
   if (comm == nullptr) {
-    return NcclResult::kInvalidArgument;
+    return shuffle::NcclResult::kInvalidArgument;
   }
   if (comm->stream != nullptr) {
     std::erase_if(comm->stream->work, [comm](const FakeFabric::Work& work) {
@@ -132,22 +132,26 @@ NcclResult FakeNccl::abort(NcclComm handle) {
     });
   }
   drop_comm(handle);
-  return NcclResult::kSuccess;
+  return shuffle::NcclResult::kSuccess;
 }
 
-void FakeNccl::drop_comm(NcclComm handle) {
+void FakeNccl::drop_comm(shuffle::NcclComm handle) {
   FakeFabric::Comm& comm = *fabric_.comms_.at(number_of(handle));
   comm.clique->members.erase(comm.rank);
   fabric_.comms_.erase(number_of(handle));
 }
 
-NcclResult FakeNccl::start_group() {
+shuffle::NcclResult FakeNccl::start_group() {
   ++depth_;
-  return NcclResult::kSuccess;
+  return shuffle::NcclResult::kSuccess;
 }
 
-NcclResult FakeNccl::send(
-    const std::byte* data, std::int64_t bytes, int peer, NcclComm comm, DeviceStream stream
+shuffle::NcclResult FakeNccl::send(
+    const std::byte* data,
+    std::int64_t bytes,
+    int peer,
+    shuffle::NcclComm comm,
+    shuffle::DeviceStream stream
 ) {
   FakeFabric::Op op;
   op.what = GroupOp{peer, true};
@@ -156,8 +160,12 @@ NcclResult FakeNccl::send(
   return queue_op(op, comm, stream, "send");
 }
 
-NcclResult FakeNccl::receive(
-    std::byte* data, std::int64_t bytes, int peer, NcclComm comm, DeviceStream stream
+shuffle::NcclResult FakeNccl::receive(
+    std::byte* data,
+    std::int64_t bytes,
+    int peer,
+    shuffle::NcclComm comm,
+    shuffle::DeviceStream stream
 ) {
   FakeFabric::Op op;
   op.what = GroupOp{peer, false};
@@ -167,47 +175,48 @@ NcclResult FakeNccl::receive(
 }
 
 // Arguments are checked at the call.
-NcclResult FakeNccl::try_queue_op(
-    FakeFabric::Op op, NcclComm handle, DeviceStream stream, const char* call
+shuffle::NcclResult FakeNccl::try_queue_op(
+    FakeFabric::Op op, shuffle::NcclComm handle, shuffle::DeviceStream stream, const char* call
 ) {
   const std::lock_guard lock{fabric_.mutex_};
   FakeFabric::Comm* comm = find_comm(handle, call);
   const auto queue = fabric_.streams_.find(number_of(stream));
   if (comm == nullptr || queue == fabric_.streams_.end() || op.what.peer < 0 ||
       op.what.peer >= comm->clique->num_ranks || (op.data == nullptr && op.bytes > 0)) {
-    return NcclResult::kInvalidArgument;
+    return shuffle::NcclResult::kInvalidArgument;
   }
   if (!comm->connected || comm->polls_left > 0) {
     fabric_.violate(fmt::format("rank {}: {} before the communicator is ready", rank_, call));
-    return NcclResult::kInvalidUsage;
+    return shuffle::NcclResult::kInvalidUsage;
   }
   queued_.push_back(QueuedOp{comm, queue->second.get(), op});
-  return NcclResult::kSuccess;
+  return shuffle::NcclResult::kSuccess;
 }
 
 // Outside a group the operation is one of its own; within one an error spoils the whole group.
-NcclResult FakeNccl::queue_op(
-    FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
+shuffle::NcclResult FakeNccl::queue_op(
+    FakeFabric::Op op, shuffle::NcclComm comm, shuffle::DeviceStream stream, const char* call
 ) {
-  const NcclResult result = try_queue_op(op, comm, stream, call);
-  if (depth_ > 0 || result != NcclResult::kSuccess) {
-    group_error_ = depth_ > 0 && group_error_ == NcclResult::kSuccess ? result : group_error_;
+  const shuffle::NcclResult result = try_queue_op(op, comm, stream, call);
+  if (depth_ > 0 || result != shuffle::NcclResult::kSuccess) {
+    group_error_ =
+        depth_ > 0 && group_error_ == shuffle::NcclResult::kSuccess ? result : group_error_;
     return result;
   }
   return close_group();
 }
 
-NcclResult FakeNccl::end_group() {
+shuffle::NcclResult FakeNccl::end_group() {
   if (depth_ == 0) {
-    return NcclResult::kInvalidUsage;
+    return shuffle::NcclResult::kInvalidUsage;
   }
-  return --depth_ > 0 ? NcclResult::kSuccess : close_group();
+  return --depth_ > 0 ? shuffle::NcclResult::kSuccess : close_group();
 }
 
-NcclResult FakeNccl::close_group() {
+shuffle::NcclResult FakeNccl::close_group() {
   const std::lock_guard lock{fabric_.mutex_};
-  NcclResult result = std::exchange(group_error_, NcclResult::kSuccess);
-  if (result != NcclResult::kSuccess) {
+  shuffle::NcclResult result = std::exchange(group_error_, shuffle::NcclResult::kSuccess);
+  if (result != shuffle::NcclResult::kSuccess) {
     queued_.clear();
     return result;
   }
@@ -220,8 +229,8 @@ NcclResult FakeNccl::close_group() {
       }
       return queued.comm == comm;
     });
-    const NcclResult launched = launch_group(*comm, std::move(ops));
-    result = launched != NcclResult::kSuccess ? launched : result;
+    const shuffle::NcclResult launched = launch_group(*comm, std::move(ops));
+    result = launched != shuffle::NcclResult::kSuccess ? launched : result;
   }
   return result;
 }
@@ -238,7 +247,7 @@ void FakeNccl::check_one_op_a_peer(const std::vector<QueuedOp>& ops) {
   }
 }
 
-NcclResult FakeNccl::launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> ops) {
+shuffle::NcclResult FakeNccl::launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> ops) {
   const auto count_self = [&](bool is_send) {
     return std::count_if(ops.begin(), ops.end(), [&](const QueuedOp& queued) {
       return queued.op.what.peer == rank_ && queued.op.what.is_send == is_send;
@@ -249,7 +258,7 @@ NcclResult FakeNccl::launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> 
   };
   if (count_self(true) != count_self(false) ||
       std::any_of(ops.begin(), ops.end(), on_other_stream)) {
-    return NcclResult::kInvalidUsage;
+    return shuffle::NcclResult::kInvalidUsage;
   }
   ++fabric_.num_groups_;
   check_one_op_a_peer(ops);
@@ -275,33 +284,33 @@ NcclResult FakeNccl::launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> 
   }
   comm.polls_left = fabric_.settings_.polls_in_progress;
   if (comm.polls_left > 0) {
-    return NcclResult::kInProgress;
+    return shuffle::NcclResult::kInProgress;
   }
   fabric_.launch(comm);
-  return NcclResult::kSuccess;
+  return shuffle::NcclResult::kSuccess;
 }
 
-std::string FakeNccl::error_text(NcclResult result) {
+std::string FakeNccl::error_text(shuffle::NcclResult result) {
   return fmt::format("fake NCCL error {}", static_cast<int>(result));
 }
 
-std::string FakeNccl::last_error(NcclComm handle) {
+std::string FakeNccl::last_error(shuffle::NcclComm handle) {
   const std::lock_guard lock{fabric_.mutex_};
   const auto found = fabric_.comms_.find(number_of(handle));
   return found == fabric_.comms_.end() ? std::string{} : found->second->error_text;
 }
 
-DeviceValue<int> FakeDevice::num_devices() {
-  return {DeviceResult::kSuccess, fabric_.settings_.num_devices};
+shuffle::DeviceValue<int> FakeDevice::num_devices() {
+  return {shuffle::DeviceResult::kSuccess, fabric_.settings_.num_devices};
 }
 
-DeviceResult FakeDevice::set_device(int device) {
+shuffle::DeviceResult FakeDevice::set_device(int device) {
   const std::lock_guard lock{fabric_.mutex_};
   if (device < 0 || device >= fabric_.settings_.num_devices) {
-    return DeviceResult{101};
+    return shuffle::DeviceResult{101};
   }
   threads_.insert(std::this_thread::get_id());
-  return DeviceResult::kSuccess;
+  return shuffle::DeviceResult::kSuccess;
 }
 
 void FakeDevice::check_thread(const char* call) {
@@ -310,17 +319,17 @@ void FakeDevice::check_thread(const char* call) {
   }
 }
 
-DeviceValue<DeviceStream> FakeDevice::create_stream() {
+shuffle::DeviceValue<shuffle::DeviceStream> FakeDevice::create_stream() {
   const std::lock_guard lock{fabric_.mutex_};
   check_thread("create_stream");
   const std::uint64_t handle = ++fabric_.num_handles_;
   auto stream = std::make_unique<FakeFabric::DeviceQueue>();
   stream->rank = rank_;
   fabric_.streams_[handle] = std::move(stream);
-  return {DeviceResult::kSuccess, handle_of<DeviceStream>(handle)};
+  return {shuffle::DeviceResult::kSuccess, handle_of<shuffle::DeviceStream>(handle)};
 }
 
-DeviceResult FakeDevice::destroy_stream(DeviceStream handle) {
+shuffle::DeviceResult FakeDevice::destroy_stream(shuffle::DeviceStream handle) {
   const std::lock_guard lock{fabric_.mutex_};
   const auto found = fabric_.streams_.find(number_of(handle));
   if (found == fabric_.streams_.end()) {
@@ -332,10 +341,10 @@ DeviceResult FakeDevice::destroy_stream(DeviceStream handle) {
     }
   }
   fabric_.streams_.erase(found);
-  return DeviceResult::kSuccess;
+  return shuffle::DeviceResult::kSuccess;
 }
 
-DeviceResult FakeDevice::query_stream(DeviceStream handle) {
+shuffle::DeviceResult FakeDevice::query_stream(shuffle::DeviceStream handle) {
   const std::lock_guard lock{fabric_.mutex_};
   check_thread("query_stream");
   const auto found = fabric_.streams_.find(number_of(handle));
@@ -350,34 +359,35 @@ DeviceResult FakeDevice::query_stream(DeviceStream handle) {
       fabric_.violate(fmt::format("rank {}: the stream is used while a group launches", rank_));
     }
   }
-  return found->second->work.empty() ? DeviceResult::kSuccess : DeviceResult::kNotReady;
+  return found->second->work.empty() ? shuffle::DeviceResult::kSuccess
+                                     : shuffle::DeviceResult::kNotReady;
 }
 
-DeviceValue<std::byte*> FakeDevice::allocate(std::int64_t bytes) {
+shuffle::DeviceValue<std::byte*> FakeDevice::allocate(std::int64_t bytes) {
   const std::lock_guard lock{fabric_.mutex_};
   check_thread("allocate");
   if (bytes > fabric_.settings_.max_device_bytes) {
-    return {DeviceResult::kOutOfMemory, nullptr};
+    return {shuffle::DeviceResult::kOutOfMemory, nullptr};
   }
   auto* data =
       static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kDeviceAlignment));
   std::memset(data, static_cast<int>(kPoison), static_cast<std::size_t>(bytes));
   fabric_.allocations_[data] = bytes;
-  return {DeviceResult::kSuccess, data};
+  return {shuffle::DeviceResult::kSuccess, data};
 }
 
-DeviceResult FakeDevice::release(std::byte* data) {
+shuffle::DeviceResult FakeDevice::release(std::byte* data) {
   const std::lock_guard lock{fabric_.mutex_};
   if (fabric_.allocations_.erase(data) == 0) {
     fabric_.violate(fmt::format("rank {}: release of what was not allocated", rank_));
     return kInvalidValue;
   }
   ::operator delete(data, kDeviceAlignment);
-  return DeviceResult::kSuccess;
+  return shuffle::DeviceResult::kSuccess;
 }
 
-DeviceResult FakeDevice::enqueue(
-    std::function<void()> task, DeviceStream handle, const char* call
+shuffle::DeviceResult FakeDevice::enqueue(
+    std::function<void()> task, shuffle::DeviceStream handle, const char* call
 ) {
   const std::lock_guard lock{fabric_.mutex_};
   check_thread(call);
@@ -390,30 +400,30 @@ DeviceResult FakeDevice::enqueue(
   }
   found->second->work.push_back(FakeFabric::Work{std::move(task), nullptr});
   fabric_.changed_.notify_all();
-  return DeviceResult::kSuccess;
+  return shuffle::DeviceResult::kSuccess;
 }
 
-DeviceResult FakeDevice::copy_async(
-    std::byte* target, const std::byte* source, std::int64_t bytes, DeviceStream stream
+shuffle::DeviceResult FakeDevice::copy_async(
+    std::byte* target, const std::byte* source, std::int64_t bytes, shuffle::DeviceStream stream
 ) {
   return enqueue(
       [=] { std::memcpy(target, source, static_cast<std::size_t>(bytes)); }, stream, "copy_async"
   );
 }
 
-DeviceResult FakeDevice::run_tiles(
-    TileWork work,
-    const CopyTile* tiles,
+shuffle::DeviceResult FakeDevice::run_tiles(
+    shuffle::TileWork work,
+    const shuffle::CopyTile* tiles,
     std::int64_t num_tiles,
     std::uint64_t* checksums,
-    DeviceStream stream
+    shuffle::DeviceStream stream
 ) {
   return enqueue(
       [=] { run_tiles_on_host(work, tiles, num_tiles, checksums); }, stream, "run_tiles"
   );
 }
 
-std::string FakeDevice::error_text(DeviceResult result) {
+std::string FakeDevice::error_text(shuffle::DeviceResult result) {
   return fmt::format("fake CUDA error {}", static_cast<int>(result));
 }
 

@@ -9,31 +9,40 @@
 
 namespace routepack::testing {
 
-class FakeNccl : public NcclApi {
+class FakeNccl : public shuffle::NcclApi {
  public:
   FakeNccl(FakeFabric& fabric, int rank) : fabric_(fabric), rank_(rank) {}
   [[nodiscard]] int header_version() override { return fabric_.settings_.header_version; }
-  [[nodiscard]] NcclValue<int> library_version() override {
-    return {NcclResult::kSuccess, fabric_.settings_.library_version};
+  [[nodiscard]] shuffle::NcclValue<int> library_version() override {
+    return {shuffle::NcclResult::kSuccess, fabric_.settings_.library_version};
   }
-  [[nodiscard]] NcclValue<NcclUniqueId> make_unique_id() override;
-  [[nodiscard]] NcclValue<NcclComm> init_comm(
-      int num_ranks, const NcclUniqueId& id, int rank, int max_ctas
+  [[nodiscard]] shuffle::NcclValue<shuffle::NcclUniqueId> make_unique_id() override;
+  [[nodiscard]] shuffle::NcclValue<shuffle::NcclComm> init_comm(
+      int num_ranks, const shuffle::NcclUniqueId& id, int rank, int max_ctas
   ) override;
-  [[nodiscard]] NcclValue<NcclResult> async_error(NcclComm comm) override;
-  [[nodiscard]] NcclResult finalize(NcclComm comm) override;
-  [[nodiscard]] NcclResult destroy(NcclComm comm) override;
-  [[nodiscard]] NcclResult abort(NcclComm comm) override;
-  [[nodiscard]] NcclResult start_group() override;
-  [[nodiscard]] NcclResult end_group() override;
-  [[nodiscard]] NcclResult send(
-      const std::byte* data, std::int64_t bytes, int peer, NcclComm comm, DeviceStream stream
+  [[nodiscard]] shuffle::NcclValue<shuffle::NcclResult> async_error(shuffle::NcclComm comm
   ) override;
-  [[nodiscard]] NcclResult receive(
-      std::byte* data, std::int64_t bytes, int peer, NcclComm comm, DeviceStream stream
+  [[nodiscard]] shuffle::NcclResult finalize(shuffle::NcclComm comm) override;
+  [[nodiscard]] shuffle::NcclResult destroy(shuffle::NcclComm comm) override;
+  [[nodiscard]] shuffle::NcclResult abort(shuffle::NcclComm comm) override;
+  [[nodiscard]] shuffle::NcclResult start_group() override;
+  [[nodiscard]] shuffle::NcclResult end_group() override;
+  [[nodiscard]] shuffle::NcclResult send(
+      const std::byte* data,
+      std::int64_t bytes,
+      int peer,
+      shuffle::NcclComm comm,
+      shuffle::DeviceStream stream
   ) override;
-  [[nodiscard]] std::string error_text(NcclResult result) override;
-  [[nodiscard]] std::string last_error(NcclComm comm) override;
+  [[nodiscard]] shuffle::NcclResult receive(
+      std::byte* data,
+      std::int64_t bytes,
+      int peer,
+      shuffle::NcclComm comm,
+      shuffle::DeviceStream stream
+  ) override;
+  [[nodiscard]] std::string error_text(shuffle::NcclResult result) override;
+  [[nodiscard]] std::string last_error(shuffle::NcclComm comm) override;
 
  private:
   struct QueuedOp {
@@ -42,59 +51,61 @@ class FakeNccl : public NcclApi {
     FakeFabric::Op op;
   };
   // Null, with a violation, for a communicator that is gone.
-  [[nodiscard]] FakeFabric::Comm* find_comm(NcclComm comm, const char* call);
-  [[nodiscard]] NcclResult try_queue_op(
-      FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
+  [[nodiscard]] FakeFabric::Comm* find_comm(shuffle::NcclComm comm, const char* call);
+  [[nodiscard]] shuffle::NcclResult try_queue_op(
+      FakeFabric::Op op, shuffle::NcclComm comm, shuffle::DeviceStream stream, const char* call
   );
-  [[nodiscard]] NcclResult queue_op(
-      FakeFabric::Op op, NcclComm comm, DeviceStream stream, const char* call
+  [[nodiscard]] shuffle::NcclResult queue_op(
+      FakeFabric::Op op, shuffle::NcclComm comm, shuffle::DeviceStream stream, const char* call
   );
-  [[nodiscard]] NcclResult close_group();
-  [[nodiscard]] NcclResult launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> ops);
+  [[nodiscard]] shuffle::NcclResult close_group();
+  [[nodiscard]] shuffle::NcclResult launch_group(FakeFabric::Comm& comm, std::vector<QueuedOp> ops);
   void check_one_op_a_peer(const std::vector<QueuedOp>& ops);
-  void drop_comm(NcclComm comm);
+  void drop_comm(shuffle::NcclComm comm);
 
   FakeFabric& fabric_;
   int rank_;
-  int depth_ = 0;                                  // of open groups
-  NcclResult group_error_ = NcclResult::kSuccess;  // the first within the group
+  int depth_ = 0;                                                    // of open groups
+  shuffle::NcclResult group_error_ = shuffle::NcclResult::kSuccess;  // the first within the group
   std::vector<QueuedOp> queued_;
 };
 
 // Device memory is ordinary memory.
-class FakeDevice : public DeviceApi {
+class FakeDevice : public shuffle::DeviceApi {
  public:
   FakeDevice(FakeFabric& fabric, int rank) : fabric_(fabric), rank_(rank) {}
-  [[nodiscard]] DeviceValue<int> num_devices() override;
-  [[nodiscard]] DeviceResult set_device(int device) override;
-  [[nodiscard]] DeviceValue<bool> reaches_host_memory(int /*device*/) override {
-    return {DeviceResult::kSuccess, fabric_.settings_.reaches_host};
+  [[nodiscard]] shuffle::DeviceValue<int> num_devices() override;
+  [[nodiscard]] shuffle::DeviceResult set_device(int device) override;
+  [[nodiscard]] shuffle::DeviceValue<bool> reaches_host_memory(int /*device*/) override {
+    return {shuffle::DeviceResult::kSuccess, fabric_.settings_.reaches_host};
   }
-  [[nodiscard]] DeviceValue<DeviceStream> create_stream() override;
-  [[nodiscard]] DeviceResult destroy_stream(DeviceStream stream) override;
-  [[nodiscard]] DeviceResult query_stream(DeviceStream stream) override;
-  [[nodiscard]] DeviceValue<std::byte*> allocate(std::int64_t bytes) override;
-  [[nodiscard]] DeviceResult release(std::byte* data) override;
-  [[nodiscard]] DeviceValue<std::byte*> allocate_host(std::int64_t bytes) override {
+  [[nodiscard]] shuffle::DeviceValue<shuffle::DeviceStream> create_stream() override;
+  [[nodiscard]] shuffle::DeviceResult destroy_stream(shuffle::DeviceStream stream) override;
+  [[nodiscard]] shuffle::DeviceResult query_stream(shuffle::DeviceStream stream) override;
+  [[nodiscard]] shuffle::DeviceValue<std::byte*> allocate(std::int64_t bytes) override;
+  [[nodiscard]] shuffle::DeviceResult release(std::byte* data) override;
+  [[nodiscard]] shuffle::DeviceValue<std::byte*> allocate_host(std::int64_t bytes) override {
     return allocate(bytes);
   }
-  [[nodiscard]] DeviceResult release_host(std::byte* data) override { return release(data); }
-  [[nodiscard]] DeviceResult copy_async(
-      std::byte* target, const std::byte* source, std::int64_t bytes, DeviceStream stream
+  [[nodiscard]] shuffle::DeviceResult release_host(std::byte* data) override {
+    return release(data);
+  }
+  [[nodiscard]] shuffle::DeviceResult copy_async(
+      std::byte* target, const std::byte* source, std::int64_t bytes, shuffle::DeviceStream stream
   ) override;
-  [[nodiscard]] DeviceResult run_tiles(
-      TileWork work,
-      const CopyTile* tiles,
+  [[nodiscard]] shuffle::DeviceResult run_tiles(
+      shuffle::TileWork work,
+      const shuffle::CopyTile* tiles,
       std::int64_t num_tiles,
       std::uint64_t* checksums,
-      DeviceStream stream
+      shuffle::DeviceStream stream
   ) override;
-  [[nodiscard]] std::string error_text(DeviceResult result) override;
+  [[nodiscard]] std::string error_text(shuffle::DeviceResult result) override;
 
  private:
   void check_thread(const char* call);
-  [[nodiscard]] DeviceResult enqueue(
-      std::function<void()> task, DeviceStream stream, const char* call
+  [[nodiscard]] shuffle::DeviceResult enqueue(
+      std::function<void()> task, shuffle::DeviceStream stream, const char* call
   );
 
   FakeFabric& fabric_;

@@ -9,7 +9,7 @@
 namespace routepack::testing {
 
 std::vector<std::vector<std::byte>> LoopbackControl::all_gather(
-    std::span<const std::byte> mine, const Deadline& deadline
+    std::span<const std::byte> mine, const base::Deadline& deadline
 ) {
   std::unique_lock lock{hub_.mutex_};
   auto& parts = hub_.gathers_[num_gathers_++];
@@ -28,7 +28,9 @@ std::vector<std::vector<std::byte>> LoopbackControl::all_gather(
   return all;
 }
 
-bool LoopbackControl::all_reduce_min(std::span<std::int64_t> words, const Deadline& deadline) {
+bool LoopbackControl::all_reduce_min(
+    std::span<std::int64_t> words, const base::Deadline& deadline
+) {
   const std::vector<std::vector<std::byte>> all = all_gather(std::as_bytes(words), deadline);
   for (const std::vector<std::byte>& part : all) {
     std::vector<std::int64_t> theirs(words.size());
@@ -56,12 +58,14 @@ void LoopbackControl::lose_contact(const std::string& reason) {
 }
 
 void LoopbackTransport::begin(
-    const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
+    const shuffle::RoundId& id,
+    std::span<const shuffle::SendSlice> sends,
+    std::span<const shuffle::RecvSlice> receives
 ) {
   const std::lock_guard lock{hub_.mutex_};
   id_ = id;
   awaited_.assign(receives.begin(), receives.end());
-  for (const SendSlice& slice : sends) {
+  for (const shuffle::SendSlice& slice : sends) {
     const LoopbackHub::Key key{control_.rank(), slice.peer, id.serial, id.round};
     RP_CHECK(
         hub_.in_flight_.emplace(key, std::vector(slice.data, slice.data + slice.bytes)).second,
@@ -71,10 +75,10 @@ void LoopbackTransport::begin(
   hub_.changed_.notify_all();
 }
 
-std::optional<ExchangeFault> LoopbackTransport::finish(const Deadline& deadline) {
+std::optional<shuffle::ExchangeFault> LoopbackTransport::finish(const base::Deadline& deadline) {
   std::unique_lock lock{hub_.mutex_};
   while (true) {
-    std::erase_if(awaited_, [&](const RecvSlice& slice) {
+    std::erase_if(awaited_, [&](const shuffle::RecvSlice& slice) {
       const auto found = hub_.in_flight_.find({slice.peer, control_.rank(), id_.serial, id_.round});
       if (found == hub_.in_flight_.end()) {
         return false;
@@ -89,13 +93,13 @@ std::optional<ExchangeFault> LoopbackTransport::finish(const Deadline& deadline)
     const bool told = hub_.failed_serial_ >= id_.serial;
     if (told || hub_.changed_.wait_until(lock, deadline.at()) == std::cv_status::timeout) {
       const int peer = awaited_.front().peer;
-      return ExchangeFault{told, peer, fmt::format("no slice from rank {}", peer)};
+      return shuffle::ExchangeFault{told, peer, fmt::format("no slice from rank {}", peer)};
     }
   }
 }
 
 bool LoopbackTransport::recover(
-    std::vector<std::shared_ptr<std::byte>> /*buffers*/, const Deadline& deadline
+    std::vector<std::shared_ptr<std::byte>> /*buffers*/, const base::Deadline& deadline
 ) {
   awaited_.clear();
   std::vector<std::int64_t> words{1};

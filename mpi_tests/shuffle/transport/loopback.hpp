@@ -39,15 +39,15 @@ class LoopbackHub {
   std::map<std::uint64_t, std::vector<std::optional<std::vector<std::byte>>>> gathers_;
 };
 
-class LoopbackControl : public Control {
+class LoopbackControl : public shuffle::Control {
  public:
   LoopbackControl(LoopbackHub& hub, int rank) : hub_(hub), rank_(rank) {}
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int num_ranks() const override { return hub_.num_ranks_; }
-  [[nodiscard]] bool all_reduce_min(std::span<std::int64_t> words, const Deadline& deadline)
+  [[nodiscard]] bool all_reduce_min(std::span<std::int64_t> words, const base::Deadline& deadline)
       override;
   [[nodiscard]] std::vector<std::vector<std::byte>> all_gather(
-      std::span<const std::byte> mine, const Deadline& deadline
+      std::span<const std::byte> mine, const base::Deadline& deadline
   ) override;
   void announce_failure(std::uint64_t serial) override;
   [[nodiscard]] bool failure_announced(std::uint64_t serial) override;
@@ -64,22 +64,25 @@ class LoopbackTransport : public Transport {
  public:
   LoopbackTransport(LoopbackHub& hub, int rank) : hub_(hub), control_(hub, rank) {}
   [[nodiscard]] std::string_view name() const override { return "loopback"; }
-  [[nodiscard]] Control& control() override { return control_; }
-  [[nodiscard]] CopyEngine& engine() override { return *engine_; }
+  [[nodiscard]] shuffle::Control& control() override { return control_; }
+  [[nodiscard]] shuffle::CopyEngine& engine() override { return *engine_; }
   void begin(
-      const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
+      const shuffle::RoundId& id,
+      std::span<const shuffle::SendSlice> sends,
+      std::span<const shuffle::RecvSlice> receives
   ) override;
-  [[nodiscard]] std::optional<ExchangeFault> finish(const Deadline& deadline) override;
+  [[nodiscard]] std::optional<shuffle::ExchangeFault> finish(const base::Deadline& deadline
+  ) override;
   [[nodiscard]] bool recover(
-      std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+      std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
   ) override;
 
  private:
   LoopbackHub& hub_;
   LoopbackControl control_;
-  std::shared_ptr<CopyEngine> engine_ = make_host_engine();
-  RoundId id_;
-  std::vector<RecvSlice> awaited_;
+  std::shared_ptr<shuffle::CopyEngine> engine_ = shuffle::make_host_engine();
+  shuffle::RoundId id_;
+  std::vector<shuffle::RecvSlice> awaited_;
 };
 
 // Runs `rank_main(transport)` on every rank, each in a thread of its own.

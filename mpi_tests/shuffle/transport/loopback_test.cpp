@@ -11,7 +11,7 @@
 #include "shuffle/check/fault_transport.hpp"
 #include "shuffle/placements.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::LoopbackTransport;
@@ -153,4 +153,4 @@ TEST(Shuffle, EndsWhenARankIsGone) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

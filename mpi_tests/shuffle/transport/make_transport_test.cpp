@@ -8,7 +8,7 @@
 #include "shuffle/transport/fake_nccl.hpp"
 #include "shuffle/transport/transport_checks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::FakeFabric;
@@ -41,7 +41,7 @@ class MakeTransport : public ::testing::Test {
       EXPECT_THAT(error.what(), HasSubstr(why));
     }
   }
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(MakeTransport, FallsBackWhenOneRankHasNoDevice) {
@@ -112,4 +112,4 @@ TEST(NcclVersions, AcceptTheSameAndNewerOnesOfTheMajorVersion) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

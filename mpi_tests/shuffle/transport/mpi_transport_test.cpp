@@ -8,7 +8,7 @@
 #include "shuffle/transport/transport_cases.hpp"
 #include "shuffle/transport/transport_checks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 class TransportTest : public ::testing::TestWithParam<testing::TransportCase> {
@@ -34,10 +34,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(MpiControl, AgreementsComeBackOrSayThatTheyDoNot) {
   MpiControl control{MPI_COMM_WORLD};
   std::vector<std::int64_t> words{control.rank() + 1, -control.rank()};
-  EXPECT_TRUE(control.all_reduce_min(words, Deadline::after(60.0)));
+  EXPECT_TRUE(control.all_reduce_min(words, base::Deadline::after(60.0)));
   EXPECT_EQ(words, (std::vector<std::int64_t>{1, 1 - control.num_ranks()}));
   const std::vector<std::byte> mine(static_cast<std::size_t>(control.rank()), std::byte{7});
-  const auto all = control.all_gather(mine, Deadline::after(60.0));
+  const auto all = control.all_gather(mine, base::Deadline::after(60.0));
   ASSERT_EQ(all.size(), static_cast<std::size_t>(control.num_ranks()));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     EXPECT_EQ(all[rank].size(), rank);
@@ -51,7 +51,7 @@ TEST(MpiControl, NoticesReachEverybodyAndOldOnesAreForgotten) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (control.rank() != control.num_ranks() - 1) {
-    const Deadline deadline = Deadline::after(60.0);
+    const base::Deadline deadline = base::Deadline::after(60.0);
     while (!control.failure_announced(5) && !deadline.expired()) {
       std::this_thread::yield();
     }
@@ -61,4 +61,4 @@ TEST(MpiControl, NoticesReachEverybodyAndOldOnesAreForgotten) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

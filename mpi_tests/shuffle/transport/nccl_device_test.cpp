@@ -17,7 +17,7 @@
 #include "shuffle/transport/nccl_api.hpp"
 #include "shuffle/transport/transport_checks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST_F(NcclDevice, DeadlineAbortsAndRebuilds) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

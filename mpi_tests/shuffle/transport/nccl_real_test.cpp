@@ -9,7 +9,7 @@
 #include "shuffle/transport/nccl_transport.hpp"
 #include "shuffle/transport/transport_checks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST_F(RealNccl, FallsBackToMpiOnAllRanks) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

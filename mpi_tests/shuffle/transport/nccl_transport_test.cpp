@@ -14,7 +14,7 @@
 #include "shuffle/transport/fake_ranks.hpp"
 #include "shuffle/transport/transport_checks.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 using testing::FakeFabric;
@@ -296,13 +296,13 @@ TEST(NcclTransport, SizesThatDifferAreAFaultOnBothSides) {
       receives.push_back(RecvSlice{0, buffer.get(), 80});
     }
     transport.begin(RoundId{transport.control().next_serial(), 0}, sends, receives);
-    const std::optional<ExchangeFault> fault = transport.finish(Deadline::after(30.0));
+    const std::optional<ExchangeFault> fault = transport.finish(base::Deadline::after(30.0));
     EXPECT_TRUE(fault.has_value());
     if (fault) {
       EXPECT_THAT(fault->what, HasSubstr("sends 64 bytes to rank 1, which expects 80"));
       EXPECT_EQ(fault->peer, rank == 0 ? -1 : 0);
     }
-    EXPECT_TRUE(transport.recover({buffer}, Deadline::after(30.0)));
+    EXPECT_TRUE(transport.recover({buffer}, base::Deadline::after(30.0)));
     testing::check_clean_round(transport);
   });
   EXPECT_THAT(fabric.violations(), ::testing::SizeIs(1));
@@ -315,9 +315,9 @@ TEST(NcclTransport, AGroupThatCannotBePostedIsAFault) {
     const std::shared_ptr<std::byte> buffer = transport.engine().allocate(64);
     const SendSlice slice{transport.control().num_ranks(), buffer.get(), 64};
     transport.begin(RoundId{transport.control().next_serial(), 0}, {&slice, 1}, {});
-    const std::optional<ExchangeFault> fault = transport.finish(Deadline::after(30.0));
+    const std::optional<ExchangeFault> fault = transport.finish(base::Deadline::after(30.0));
     EXPECT_TRUE(fault.has_value() && fault->from_library);
-    EXPECT_TRUE(transport.recover({buffer}, Deadline::after(30.0)));
+    EXPECT_TRUE(transport.recover({buffer}, base::Deadline::after(30.0)));
     testing::check_clean_round(transport);
   });
   expect_clean(fabric);
@@ -328,7 +328,7 @@ TEST(NcclTransport, ABrokenDeviceIsNoRecovery) {
   FakeFabric fabric;
   run_nccl_ranks(fabric, 1, [&](NcclTransport& transport) {
     fabric.break_device(0);
-    EXPECT_FALSE(transport.recover({}, Deadline::after(1.0)));
+    EXPECT_FALSE(transport.recover({}, base::Deadline::after(1.0)));
     EXPECT_THROW(transport.engine().copy({}), Error);
   });
 }
@@ -399,4 +399,4 @@ TEST(NcclTransport, RefusesLibrariesOfDifferentVersions) {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -20,9 +20,9 @@ class PretendedDevice : public ForwardingEngine {
 
 std::vector<TransportCase> transport_cases() {
   return {
-      TransportCase{"Mpi", [] { return std::make_unique<MpiTransport>(MPI_COMM_WORLD); }},
+      TransportCase{"Mpi", [] { return std::make_unique<shuffle::MpiTransport>(MPI_COMM_WORLD); }},
       TransportCase{"MpiThroughHostBuffers", [] {
-                      return std::make_unique<MpiTransport>(
+                      return std::make_unique<shuffle::MpiTransport>(
                           MPI_COMM_WORLD, std::make_shared<PretendedDevice>()
                       );
                     }}};

@@ -21,15 +21,15 @@ class Exchange {
         std::byte* buffer = allocate(count);
         const std::vector<std::byte> values = values_of(rank_, peer, count);
         transport_.engine().from_host(buffer, values.data(), count);
-        sends.push_back(SendSlice{peer, buffer, count});
+        sends.push_back(shuffle::SendSlice{peer, buffer, count});
       }
       if (const std::int64_t count = bytes(peer, rank_); peer != rank_ && count > 0) {
-        receives.push_back(RecvSlice{peer, allocate(count), count});
+        receives.push_back(shuffle::RecvSlice{peer, allocate(count), count});
       }
     }
   }
   [[nodiscard]] bool arrived() const {
-    for (const RecvSlice& slice : receives) {
+    for (const shuffle::RecvSlice& slice : receives) {
       std::vector<std::byte> values(static_cast<std::size_t>(slice.bytes));
       transport_.engine().to_host(values.data(), slice.data, slice.bytes);
       if (values != values_of(slice.peer, rank_, slice.bytes)) {
@@ -38,11 +38,13 @@ class Exchange {
     }
     return true;
   }
-  void begin(std::uint64_t serial) { transport_.begin(RoundId{serial, round_}, sends, receives); }
+  void begin(std::uint64_t serial) {
+    transport_.begin(shuffle::RoundId{serial, round_}, sends, receives);
+  }
   [[nodiscard]] const std::vector<std::shared_ptr<std::byte>>& buffers() const { return buffers_; }
 
-  std::vector<SendSlice> sends;
-  std::vector<RecvSlice> receives;
+  std::vector<shuffle::SendSlice> sends;
+  std::vector<shuffle::RecvSlice> receives;
 
  private:
   [[nodiscard]] std::byte* allocate(std::int64_t bytes) {
@@ -75,7 +77,7 @@ void check_slices_of_any_size(Transport& transport) {
                                                                   : base + source * 5 + target;
                       }};
     exchange.begin(serial);
-    EXPECT_FALSE(transport.finish(Deadline::after(60.0)).has_value());
+    EXPECT_FALSE(transport.finish(base::Deadline::after(60.0)).has_value());
     EXPECT_TRUE(exchange.arrived());
     ++round;
   }
@@ -87,14 +89,14 @@ void check_large_slice(Transport& transport) {
                                                         : std::int64_t{0};
                     }};
   exchange.begin(transport.control().next_serial());
-  EXPECT_FALSE(transport.finish(Deadline::after(60.0)).has_value());
+  EXPECT_FALSE(transport.finish(base::Deadline::after(60.0)).has_value());
   EXPECT_TRUE(exchange.arrived());
 }
 
 void check_clean_round(Transport& transport) {
   Exchange exchange{transport, 0, [](int, int) { return 3001; }};
   exchange.begin(transport.control().next_serial());
-  EXPECT_FALSE(transport.finish(Deadline::after(60.0)).has_value());
+  EXPECT_FALSE(transport.finish(base::Deadline::after(60.0)).has_value());
   EXPECT_TRUE(exchange.arrived());
 }
 
@@ -111,14 +113,17 @@ void check_recovery(Transport& transport) {
     Exchange second{transport, 1, large};
     if (rank == last) {
       for (Exchange* exchange : {&first, &second}) {
-        std::erase_if(exchange->sends, [](const SendSlice& slice) { return slice.peer == 0; });
+        std::erase_if(exchange->sends, [](const shuffle::SendSlice& slice) {
+          return slice.peer == 0;
+        });
       }
     }
     first.begin(serial);
     std::vector<std::int64_t> here{1};  // on a busy machine a rank may come late without a fault
-    EXPECT_TRUE(transport.control().all_reduce_min(here, Deadline::after(60.0)));
+    EXPECT_TRUE(transport.control().all_reduce_min(here, base::Deadline::after(60.0)));
     const auto start = std::chrono::steady_clock::now();
-    std::optional<ExchangeFault> fault = transport.finish(Deadline::after(rank == 0 ? 0.5 : 60.0));
+    std::optional<shuffle::ExchangeFault> fault =
+        transport.finish(base::Deadline::after(rank == 0 ? 0.5 : 60.0));
     if (rank == 0 && last > 0) {
       EXPECT_TRUE(fault.has_value());
       if (fault) {
@@ -129,13 +134,13 @@ void check_recovery(Transport& transport) {
     }
     if (rank != 0 && !fault) {  // this round went well here: the next one finds out
       second.begin(serial);
-      fault = transport.finish(Deadline::after(60.0));
+      fault = transport.finish(base::Deadline::after(60.0));
       EXPECT_TRUE(fault.has_value() && fault->announced_by_peer);
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
     std::vector<std::shared_ptr<std::byte>> buffers = first.buffers();
     buffers.insert(buffers.end(), second.buffers().begin(), second.buffers().end());
-    EXPECT_TRUE(transport.recover(std::move(buffers), Deadline::after(60.0)));
+    EXPECT_TRUE(transport.recover(std::move(buffers), base::Deadline::after(60.0)));
     check_clean_round(transport);
   }
 }

@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // Of the (held-1)*ep + 1 hottest experts some rank holds at least `held`; at the least the lightest
@@ -48,7 +48,7 @@ std::int64_t spread_bound(const std::vector<std::int64_t>& descending, std::ptrd
     for (std::ptrdiff_t place = (held - 1) * (slots - 1); place < held * (slots - 1); ++place) {
       sum += lightest(place);
     }
-    std::int64_t on_ranks = ceil_divide(sum, std::int64_t{held});
+    std::int64_t on_ranks = base::ceil_divide(sum, std::int64_t{held});
     if (held > 1 && slots > 1) {
       on_ranks = std::min(on_ranks, descending[hot - 1] + descending[hot] + lightest_two_less);
     }
@@ -76,7 +76,8 @@ std::int64_t peak_lower_bound(std::span<const std::int64_t> demand, int ep) {
     return pairing_peak(descending);
   }
   const std::int64_t total = std::accumulate(descending.begin(), descending.end(), std::int64_t{0});
-  std::int64_t bound = std::max(ceil_divide(total, std::int64_t{ep}), spread_bound(descending, ep));
+  std::int64_t bound =
+      std::max(base::ceil_divide(total, std::int64_t{ep}), spread_bound(descending, ep));
   for (std::ptrdiff_t held = 1; held <= slots; ++held) {
     bound = std::max(bound, pigeonhole_bound(descending, ep, held));
   }
@@ -215,4 +216,4 @@ std::int64_t raise_peak_bound(
   return refuted + 1;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

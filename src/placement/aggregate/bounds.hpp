@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace routepack {
+namespace routepack::placement {
 
 // The best bound known on max over EP ranks of the rank's demand, over all placements that give
 // every EP rank E/ep experts. `demand` [E] pairs, none negative, total within int64; E a multiple
@@ -23,4 +23,4 @@ namespace routepack {
     std::span<const std::int64_t> demand, int ep, std::int64_t bound, std::int64_t max_steps
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

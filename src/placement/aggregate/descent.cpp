@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // The best exchange of two sorted ranks, as places in them.
@@ -63,7 +63,9 @@ void descend(RankState& state, std::int64_t goal, std::vector<ExpertSwap>& done)
 }
 
 // Exchanges a random expert of `rank` with one of another rank.
-void perturb(RankState& state, EpRank rank, const RandomBits& draw, std::vector<ExpertSwap>& done) {
+void perturb(
+    RankState& state, EpRank rank, const random::RandomBits& draw, std::vector<ExpertSwap>& done
+) {
   const auto others = static_cast<std::uint32_t>(state.ep() - 1);
   const auto slots = static_cast<std::uint32_t>(state.slots());
   const auto drawn = static_cast<EpRank::Value>(draw.below(0, others));
@@ -102,7 +104,11 @@ void descend_in_place(RankState& state, std::int64_t goal) {
 }
 
 void search_in_place(
-    RankState& state, std::int64_t goal, int iterations, const Stream& stream, std::uint32_t step
+    RankState& state,
+    std::int64_t goal,
+    int iterations,
+    const random::Stream& stream,
+    std::uint32_t step
 ) {
   if (state.ep() == 1) {
     return;
@@ -112,11 +118,11 @@ void search_in_place(
   for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(iterations) && peak > goal;
        ++round) {
     done.clear();
-    const RandomBits first = stream.at(step, 4 * round);
+    const random::RandomBits first = stream.at(step, 4 * round);
     perturb(state, state.heaviest(), first, done);
     const std::uint32_t more = first.below(3, 3);
     for (std::uint32_t extra = 1; extra <= more; ++extra) {
-      const RandomBits draw = stream.at(step, 4 * round + extra);
+      const random::RandomBits draw = stream.at(step, 4 * round + extra);
       const std::size_t rank = draw.below(3, static_cast<std::uint32_t>(state.ep()));
       perturb(state, EpRank{rank}, draw, done);
     }
@@ -169,4 +175,4 @@ void return_home_in_place(RankState& state, const RankOfExpert& home, std::int64
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -7,7 +7,7 @@
 #include "placement/aggregate/rank_state.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 struct ExpertSwap {
   ExpertId out;  // of the heavier rank
@@ -24,11 +24,15 @@ void descend_in_place(RankState& state, std::int64_t goal);
 // Iterated local search: a few random swaps, one of them at the heaviest rank, then a descent; kept
 // unless the peak rises. Ends at `goal` or after `iterations` rounds. Never raises the peak.
 void search_in_place(
-    RankState& state, std::int64_t goal, int iterations, const Stream& stream, std::uint32_t step
+    RankState& state,
+    std::int64_t goal,
+    int iterations,
+    const random::Stream& stream,
+    std::uint32_t step
 );
 
 // Swaps displaced experts back to their rank in `home` wherever both loads stay within `limit`.
 // Each swap brings at least one expert home and sends none away. O(E * slots) a pass.
 void return_home_in_place(RankState& state, const RankOfExpert& home, std::int64_t limit);
 
-}  // namespace routepack
+}  // namespace routepack::placement

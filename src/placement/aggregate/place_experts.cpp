@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "comm/dealt.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 constexpr int kMaxExperts = 65536;  // slots travel as u16
@@ -114,29 +114,30 @@ PlacementResult place_experts(
     const PlacementProblem& problem,
     const PlaceEffort& effort,
     std::uint64_t seed,
-    const Communicator& comm
+    const comm::Communicator& comm
 ) {
-  agree_on([&] { validate_problem(problem); }, comm);
+  comm::agree_on([&] { validate_problem(problem); }, comm);
   const auto num_layers = static_cast<std::size_t>(problem.num_layers);
-  std::vector<std::vector<std::int64_t>> mine(dealt_items(num_layers, comm).size());
+  std::vector<std::vector<std::int64_t>> mine(comm::dealt_items(num_layers, comm).size());
   const int threads = effort.num_threads > 0 ? effort.num_threads : omp_get_max_threads();
-  for_each_dealt(
+  comm::for_each_dealt(
       num_layers, threads,
       [&](std::size_t position, std::size_t item) {
         const MoeLayer layer{item};
         mine[position] = to_words(place_layer(
             demand_of(problem, layer), problem.ep,
             problem.current != nullptr ? &problem.current->layers[layer] : nullptr, effort,
-            Stream{seed, Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())}
+            random::Stream{
+                seed, random::Purpose::kPlacement, static_cast<std::uint32_t>(layer.value())}
         ));
       },
       comm
   );
   std::vector<LayerResult> layers;
-  for (const std::vector<std::int64_t>& words : gather_dealt(num_layers, mine, comm)) {
+  for (const std::vector<std::int64_t>& words : comm::gather_dealt(num_layers, mine, comm)) {
     layers.push_back(from_words(words));
   }
   return collect_layers(problem, std::move(layers));
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -11,7 +11,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 struct PlacementResult {
   Placement placement;
@@ -41,7 +41,7 @@ void validate_problem(const PlacementProblem& problem);
     const PlacementProblem& problem,
     const PlaceEffort& effort,
     std::uint64_t seed,
-    const Communicator& comm
+    const comm::Communicator& comm
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -10,7 +10,7 @@
 #include "placement/aggregate/descent.hpp"
 #include "placement/aggregate/rank_state.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // Heaviest first, ties by id.
@@ -131,8 +131,8 @@ RankState find_lowest_peak(
     std::span<const std::int64_t> demand,
     const RankState& incumbent,
     std::int64_t goal,
-    const Tuning::Aggregate& tuning,
-    const Stream& stream
+    const domain::Tuning::Aggregate& tuning,
+    const random::Stream& stream
 ) {
   RankState best = incumbent;
   for (const auto& start : {place_greedily, place_by_differencing}) {
@@ -169,8 +169,8 @@ Balanced balance_ranks(
     int ep,
     const RankOfExpert& home,
     bool keep_near,
-    const Tuning::Aggregate& tuning,
-    const Stream& stream
+    const domain::Tuning::Aggregate& tuning,
+    const random::Stream& stream
 ) {
   const std::int64_t bound = peak_lower_bound(demand, ep);
   RankState incumbent{demand, home, ep};
@@ -208,7 +208,7 @@ LayerResult place_layer(
     int ep,
     const LayerPlacement* current,
     const PlaceEffort& effort,
-    const Stream& stream
+    const random::Stream& stream
 ) {
   const LayerPlacement start =
       current != nullptr
@@ -223,8 +223,8 @@ std::vector<std::int32_t> partition_evenly(
     std::span<const std::int64_t> weights,
     std::span<const std::int32_t> current,
     int num_parts,
-    const Tuning::Aggregate& tuning,
-    const Stream& stream
+    const domain::Tuning::Aggregate& tuning,
+    const random::Stream& stream
 ) {
   RankOfExpert part_of{weights.size()};  // an item is an expert, a part is a rank
   for (const ExpertId item : ids<ExpertId>(weights.size())) {
@@ -238,4 +238,4 @@ std::vector<std::int32_t> partition_evenly(
   return parts;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -10,7 +10,7 @@
 #include "random/stream.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // Heaviest expert first onto the least loaded EP rank with a free slot (LPT with equal slots).
 // Ties: lower expert, then lower rank. O(E log E).
@@ -25,7 +25,7 @@ namespace routepack {
 
 // The placement of one layer on its aggregate demand: lowest peak, then fewest moved experts.
 struct PlaceEffort {
-  Tuning::Aggregate tuning = {};
+  domain::Tuning::Aggregate tuning = {};
   int num_threads = 0;  // over layers, in one process; 0: as OpenMP decides
 };
 
@@ -44,7 +44,7 @@ struct LayerResult {
     int ep,
     const LayerPlacement* current,
     const PlaceEffort& effort,
-    const Stream& stream
+    const random::Stream& stream
 );
 
 // The same for any weights, say of blocks over EDP shards: as many items in every part, the
@@ -54,8 +54,8 @@ struct LayerResult {
     std::span<const std::int64_t> weights,
     std::span<const std::int32_t> current,
     int num_parts,
-    const Tuning::Aggregate& tuning,
-    const Stream& stream
+    const domain::Tuning::Aggregate& tuning,
+    const random::Stream& stream
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 RankOfExpert ranks_of(const LayerPlacement& slots, int ep) {
   RankOfExpert ranks{slots.size()};
   const int per_rank = static_cast<int>(slots.size()) / ep;
@@ -215,4 +215,4 @@ RelabelledLayer relabel_layer(const RankOfExpert& rank_of, const LayerPlacement&
   return {assign_slots(relabelled, current, ep), count_moved(home, relabelled)};
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

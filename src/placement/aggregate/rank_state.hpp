@@ -8,7 +8,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // EP rank of every expert of one layer; every rank holds the same number of experts.
 using RankOfExpert = IndexVector<ExpertId, EpRank>;
@@ -81,4 +81,4 @@ struct RelabelledLayer {
     const RankOfExpert& rank_of, const LayerPlacement& current, int ep
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -7,7 +7,7 @@
 
 #include "placement/aggregate/rank_state.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 PeakTree::PeakTree(const BlockState& state, const BlockKernels& kernels)
     : kernels_(kernels),
       demand_(state.demand()),
@@ -95,7 +95,10 @@ namespace {
 // What brings the share of accepted moves near that of the next stage. Arithmetic of literals and
 // counts only: the same bits on every machine.
 double correction(
-    const Tuning::BlockAnnealing& tuning, int stage, std::int64_t accepted, std::int64_t moves
+    const domain::Tuning::BlockAnnealing& tuning,
+    int stage,
+    std::int64_t accepted,
+    std::int64_t moves
 ) {
   const double done = static_cast<double>(stage) / tuning.num_stages;
   const double wanted =
@@ -143,7 +146,7 @@ void BlockAnnealer::run(const AnnealingEffort& effort, int num_blocks) {
   if (slots_ == 1 || slots_ == rank_of_.size()) {
     return;  // every placement has the same peaks
   }
-  const Tuning::BlockAnnealing& tuning = effort.tuning;
+  const domain::Tuning::BlockAnnealing& tuning = effort.tuning;
   auto temperature = tuning.first_heat * static_cast<double>(mean_change(effort, num_blocks));
   std::int64_t first = 0;
   for (int stage = 1; stage <= tuning.num_stages; ++stage) {
@@ -163,7 +166,8 @@ std::int64_t BlockAnnealer::run_stage(
 ) {
   std::int64_t accepted = 0;
   for (std::int64_t number = range.first; number < range.last; ++number) {
-    const RandomBits draw = effort.random.at(effort.round, static_cast<std::uint64_t>(number));
+    const random::RandomBits draw =
+        effort.random.at(effort.round, static_cast<std::uint64_t>(number));
     const Swap swap = propose(draw, num_blocks);
     if (!is_between_ranks(swap)) {
       continue;
@@ -178,13 +182,13 @@ std::int64_t BlockAnnealer::run_stage(
 }
 
 // One expert sits on the peak rank of a random block: no other swap lowers that block.
-ExpertId BlockAnnealer::choose_leaver(const RandomBits& draw, int num_blocks) const {
+ExpertId BlockAnnealer::choose_leaver(const random::RandomBits& draw, int num_blocks) const {
   const std::size_t block = draw.below(0, static_cast<std::uint32_t>(num_blocks));
   const EpRank peak = tree_.peak_rank(block);
   return member_[peak.offset() * slots_ + draw.below(1, static_cast<std::uint32_t>(slots_))];
 }
 
-BlockAnnealer::Swap BlockAnnealer::propose(const RandomBits& draw, int num_blocks) const {
+BlockAnnealer::Swap BlockAnnealer::propose(const random::RandomBits& draw, int num_blocks) const {
   const ExpertId out = choose_leaver(draw, num_blocks);
   const bool near = (draw.word(1) & 3U) != 0;
   return {
@@ -217,7 +221,7 @@ std::int64_t BlockAnnealer::mean_change(const AnnealingEffort& effort, int num_b
   std::int64_t count = 0;
   for (std::uint64_t number = 0; number < effort.tuning.scale_moves; ++number) {
     // Draws that no move uses: those count up from 0.
-    const RandomBits draw = effort.random.at(effort.round, UINT64_MAX - number);
+    const random::RandomBits draw = effort.random.at(effort.round, UINT64_MAX - number);
     const ExpertId out = choose_leaver(draw, num_blocks);
     const Swap swap{out, neighbour(out, draw.word(2))};
     if (is_between_ranks(swap)) {
@@ -275,4 +279,4 @@ BlockPlacement anneal_layer(
   return result;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

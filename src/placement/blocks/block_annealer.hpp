@@ -11,7 +11,7 @@
 #include "placement/blocks/block_state.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // The loads of all EP ranks in every block under a tree of maxima, so that the peak without any two
 // ranks is the maximum over a few nodes, and a swap changes few.
@@ -48,13 +48,13 @@ class PeakTree {
 // How long, and with which draws.
 struct AnnealingEffort {
   std::int64_t num_moves = 0;  // proposed swaps
-  const Stream& random;
+  const random::Stream& random;
   std::uint32_t round = 0;  // step of the stream; one for each call that shall draw anew
-  const Acceptance& acceptance;
+  const random::Acceptance& acceptance;
   // Experts count as moved against this placement; null: against the start.
   const LayerPlacement* current = nullptr;
-  SimdLevel simd = best_simd_level();  // no effect on the result
-  Tuning::BlockAnnealing tuning = {};
+  SimdLevel simd = base::best_simd_level();  // no effect on the result
+  domain::Tuning::BlockAnnealing tuning = {};
 };
 
 // One layer under annealing; anneal_layer is what others call.
@@ -84,8 +84,8 @@ class BlockAnnealer {
   [[nodiscard]] std::int64_t run_stage(
       const AnnealingEffort& effort, int num_blocks, MoveRange range, std::int64_t temperature
   );
-  [[nodiscard]] ExpertId choose_leaver(const RandomBits& draw, int num_blocks) const;
-  [[nodiscard]] Swap propose(const RandomBits& draw, int num_blocks) const;
+  [[nodiscard]] ExpertId choose_leaver(const random::RandomBits& draw, int num_blocks) const;
+  [[nodiscard]] Swap propose(const random::RandomBits& draw, int num_blocks) const;
   [[nodiscard]] bool is_between_ranks(const Swap& swap) const;
   [[nodiscard]] ExpertId neighbour(ExpertId expert, std::uint32_t random) const;
   [[nodiscard]] std::int64_t cost_after(const Swap& swap);
@@ -122,4 +122,4 @@ class BlockAnnealer {
     const AnnealingEffort& effort
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

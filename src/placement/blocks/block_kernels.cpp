@@ -5,7 +5,7 @@
 
 #include "base/simd.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // Σ of what add(position, accumulator) adds, vector by vector; a lane takes one value a vector, so
@@ -13,15 +13,15 @@ namespace {
 template <class Lanes, class Add>
 RP_INLINE std::int64_t sum_steps(std::size_t steps, std::size_t safe_steps, const Add& add) {
   const std::size_t size = steps * kBlockLanes;
-  const std::size_t safe = std::min(size, safe_steps * kLanes<Lanes>);
+  const std::size_t safe = std::min(size, safe_steps * base::kLanes<Lanes>);
   std::int64_t sum = 0;
   for (std::size_t begin = 0; begin < size; begin += safe) {
     const std::size_t end = std::min(size, begin + safe);
     Lanes accumulator = {};
-    for (std::size_t at = begin; at < end; at += kLanes<Lanes>) {
+    for (std::size_t at = begin; at < end; at += base::kLanes<Lanes>) {
       add(at, accumulator);
     }
-    sum += sum_lanes(&accumulator, 1);
+    sum += base::sum_lanes(&accumulator, 1);
   }
   return sum;
 }
@@ -31,13 +31,13 @@ template <PairObjective kObjective, class Lanes>
 RP_INLINE void judge(Lanes& result, const Lanes& level, const Lanes& load_a, const Lanes& load_b) {
   if constexpr (kObjective == PairObjective::kPeaks) {
     result = level;
-    raise(result, load_a);
-    raise(result, load_b);
+    base::raise(result, load_a);
+    base::raise(result, load_b);
   } else {
     Lanes above_b = level;
     result = level;
-    raise(result, load_a);
-    raise(above_b, load_b);
+    base::raise(result, load_a);
+    base::raise(above_b, load_b);
     result = (result - level) + (above_b - level);
   }
 }
@@ -52,11 +52,11 @@ RP_INLINE std::int64_t sum_swapped(
     Lanes load_b;
     Lanes leaves;
     Lanes arrives;
-    load(level, loads.level + at);
-    load(load_a, loads.load_a + at);
-    load(load_b, loads.load_b + at);
-    load(leaves, out + at);
-    load(arrives, in + at);
+    base::load(level, loads.level + at);
+    base::load(load_a, loads.load_a + at);
+    base::load(load_b, loads.load_b + at);
+    base::load(leaves, out + at);
+    base::load(arrives, in + at);
     const Lanes taken = leaves - arrives;  // modulo 2^32; both new loads are whole again
     Lanes judged;
     judge<kObjective>(judged, level, load_a - taken, load_b + taken);
@@ -97,9 +97,9 @@ struct Sum {
       Lanes level;
       Lanes load_a;
       Lanes load_b;
-      load(level, loads.level + at);
-      load(load_a, loads.load_a + at);
-      load(load_b, loads.load_b + at);
+      base::load(level, loads.level + at);
+      base::load(load_a, loads.load_a + at);
+      base::load(load_b, loads.load_b + at);
       Lanes judged;
       judge<kObjective>(judged, level, load_a, load_b);
       sum += judged;
@@ -111,13 +111,13 @@ template <PairObjective kObjective>
 struct Mark {
   template <class Lanes>
   RP_INLINE static void run(const PairLoads& loads, const GainMasks& masks) {
-    for (std::size_t at = 0; at < loads.steps * kBlockLanes; at += kLanes<Lanes>) {
+    for (std::size_t at = 0; at < loads.steps * kBlockLanes; at += base::kLanes<Lanes>) {
       Lanes level;
       Lanes load_a;
       Lanes load_b;
-      load(level, loads.level + at);
-      load(load_a, loads.load_a + at);
-      load(load_b, loads.load_b + at);
+      base::load(level, loads.level + at);
+      base::load(load_a, loads.load_a + at);
+      base::load(load_b, loads.load_b + at);
       auto mark_a = load_a > level;
       auto mark_b = load_b > level;
       if constexpr (kObjective == PairObjective::kPeaks) {  // a tie lowers nothing
@@ -140,8 +140,8 @@ RP_INLINE std::int64_t sum_masked(
   return sum_steps<Lanes>(steps, safe_steps, [&](std::size_t at, Lanes& sum) {
     Lanes value;
     Lanes chosen;
-    load(value, demand + at);
-    load(chosen, mask + at);
+    base::load(value, demand + at);
+    base::load(chosen, mask + at);
     sum += value & chosen;
   });
 }
@@ -161,13 +161,13 @@ struct TakeLarger {
   RP_INLINE static void run(
       std::uint32_t* result, const std::uint32_t* x, const std::uint32_t* y, std::size_t steps
   ) {
-    for (std::size_t at = 0; at < steps * kBlockLanes; at += kLanes<Lanes>) {
+    for (std::size_t at = 0; at < steps * kBlockLanes; at += base::kLanes<Lanes>) {
       Lanes larger;
       Lanes other;
-      load(larger, x + at);
-      load(other, y + at);
-      raise(larger, other);
-      store(result + at, larger);
+      base::load(larger, x + at);
+      base::load(other, y + at);
+      base::raise(larger, other);
+      base::store(result + at, larger);
     }
   }
 };
@@ -181,18 +181,18 @@ struct SumExchanged {
       Lanes load_b;
       Lanes taken;
       Lanes arrives;
-      load(peak, query.load_a + at);
-      load(load_b, query.load_b + at);
-      load(taken, query.out + at);
-      load(arrives, query.in + at);
+      base::load(peak, query.load_a + at);
+      base::load(load_b, query.load_b + at);
+      base::load(taken, query.out + at);
+      base::load(arrives, query.in + at);
       taken -= arrives;  // modulo 2^32; both new loads are whole again
       peak -= taken;
       load_b += taken;
-      raise(peak, load_b);
+      base::raise(peak, load_b);
       for (std::size_t other = 0; other < query.num_others; ++other) {
         Lanes load_other;
-        load(load_other, query.others[other] + at);
-        raise(peak, load_other);
+        base::load(load_other, query.others[other] + at);
+        base::raise(peak, load_other);
       }
       sum += peak;
     });
@@ -211,7 +211,7 @@ constexpr BlockKernels kKernels = {
 }  // namespace
 
 const BlockKernels& block_kernels(SimdLevel level, PairObjective objective) {
-  return with_simd(level, [&]<class Simd>(Simd) -> const BlockKernels& {
+  return base::with_simd(level, [&]<class Simd>(Simd) -> const BlockKernels& {
     switch (objective) {
       case PairObjective::kPeaks:
         return kKernels<Simd, PairObjective::kPeaks>;
@@ -222,4 +222,4 @@ const BlockKernels& block_kernels(SimdLevel level, PairObjective objective) {
   });
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

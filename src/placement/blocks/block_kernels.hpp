@@ -7,7 +7,7 @@
 
 #include "base/simd.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // Blocks a vector step; arrays over blocks are padded with zeros to a multiple of it.
 inline constexpr std::size_t kBlockLanes = 16;
@@ -93,4 +93,4 @@ struct BlockKernels {
 
 [[nodiscard]] const BlockKernels& block_kernels(SimdLevel level, PairObjective objective);
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // The heaviest block, after checking that each fits 32 bits.
@@ -103,4 +103,4 @@ void BlockState::replace(EpRank rank, ExpertId out, ExpertId in) {
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -10,7 +10,7 @@
 #include "placement/aggregate/rank_state.hpp"
 #include "placement/blocks/block_kernels.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // Routed pairs of one layer, [E][stride]: blocks side by side, padded with zeros.
 struct BlockDemand {
@@ -79,4 +79,4 @@ class BlockState {
   std::vector<std::uint32_t> load_;  // [ep][stride]
 };
 
-}  // namespace routepack
+}  // namespace routepack::placement

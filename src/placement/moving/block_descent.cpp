@@ -5,7 +5,7 @@
 
 #include "placement/aggregate/rank_state.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 BlockDescent::BlockDescent(
     const BlockDemand& demand, RankOfExpert start, int ep, MovePrice price, SimdLevel level
 )
@@ -122,4 +122,4 @@ BlockPlacement refine_layer(
   return result;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

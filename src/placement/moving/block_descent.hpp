@@ -12,7 +12,7 @@
 #include "placement/moving/pair_scan.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 class BlockDescent {
  public:
@@ -56,10 +56,10 @@ class BlockDescent {
 };
 
 struct BlockDescentOptions {
-  int max_passes = Tuning::Moving{}.free_passes;  // over the pairs of EP ranks
+  int max_passes = domain::Tuning::Moving{}.free_passes;  // over the pairs of EP ranks
   // Experts count as moved against this placement; null: against the start.
   const LayerPlacement* current = nullptr;
-  SimdLevel simd = best_simd_level();  // no effect on the result
+  SimdLevel simd = base::best_simd_level();  // no effect on the result
 };
 
 // Descends by swaps of two experts from `start`, then renumbers the EP ranks so that least experts
@@ -74,4 +74,4 @@ struct BlockDescentOptions {
     const BlockDescentOptions& options
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -7,7 +7,7 @@
 
 #include "placement/aggregate/rank_state.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // What one layer may do: the first `swaps` of a path; the path after the last moves freely.
@@ -148,4 +148,4 @@ std::vector<std::int64_t> front_budgets(const Placement& current) {
   return budgets;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -10,7 +10,7 @@
 #include "routepack/ids.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // One point of the trade between moving and balance.
 struct MigrationChoice {
@@ -35,4 +35,4 @@ inline constexpr std::array<double, 7> kFrontFractions = {0.0, 0.01, 0.02, 0.05,
 // The same as numbers of experts, rounded down.
 [[nodiscard]] std::vector<std::int64_t> front_budgets(const Placement& current);
 
-}  // namespace routepack
+}  // namespace routepack::placement

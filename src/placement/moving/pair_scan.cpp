@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace routepack {
+namespace routepack::placement {
 PairScan::PairScan(const BlockState& state, const MovePrice& price, const BlockKernels& kernels)
     : state_(state),
       price_(price),
@@ -156,4 +156,4 @@ std::optional<PricedSwap> PairScan::find_best_swap() const {
   return best;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -9,7 +9,7 @@
 #include "placement/blocks/block_kernels.hpp"
 #include "placement/blocks/block_state.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // Experts count as moved while they are not on their rank of `home`.
 struct MovePrice {
@@ -89,4 +89,4 @@ class PairScan {
   std::size_t arena_used_ = 0;
 };
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -9,11 +9,13 @@
 
 #include "placement/moving/block_descent.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // A round costs about E² · blocks steps; as many as keep a layer to some milliseconds.
-int num_rounds(const Tuning::Moving& tuning, std::size_t experts, std::size_t padded_blocks) {
+int num_rounds(
+    const domain::Tuning::Moving& tuning, std::size_t experts, std::size_t padded_blocks
+) {
   return static_cast<int>(std::clamp<std::size_t>(
       tuning.search_work / (experts * experts * padded_blocks), 2, tuning.most_rounds
   ));
@@ -51,7 +53,7 @@ struct Return {
 };
 
 std::optional<Return> choose_return(
-    const RankOfExpert& rank_of, const RankOfExpert& home, const RandomBits& draw
+    const RankOfExpert& rank_of, const RankOfExpert& home, const random::RandomBits& draw
 ) {
   std::vector<ExpertId> away;
   for (const ExpertId expert : ids<ExpertId>(home.size())) {
@@ -71,16 +73,19 @@ std::optional<Return> choose_return(
 }
 
 RankOfExpert perturb(
-    RankOfExpert rank_of, const RankOfExpert& home, const Stream& random, std::uint32_t round
+    RankOfExpert rank_of,
+    const RankOfExpert& home,
+    const random::Stream& random,
+    std::uint32_t round
 ) {
-  const RandomBits first = random.at(round, 0);
+  const random::RandomBits first = random.at(round, 0);
   if (const std::optional<Return> chosen = choose_return(rank_of, home, first)) {
     std::swap(rank_of[chosen->expert], rank_of[chosen->occupant]);
   }
   const auto experts = static_cast<std::uint32_t>(rank_of.size());
   const std::uint32_t num_swaps = first.below(2, 3);
   for (std::uint64_t swap = 1; swap <= num_swaps; ++swap) {
-    const RandomBits draw = random.at(round, swap);
+    const random::RandomBits draw = random.at(round, swap);
     const ExpertId one{static_cast<std::int32_t>(draw.below(0, experts))};
     const ExpertId other{static_cast<std::int32_t>(draw.below(1, experts))};
     std::swap(rank_of[one], rank_of[other]);
@@ -113,7 +118,7 @@ class Search {
       best_ = end;
     }
   }
-  [[nodiscard]] RankOfExpert perturbed(const Stream& random, int round) const {
+  [[nodiscard]] RankOfExpert perturbed(const random::Stream& random, int round) const {
     return perturb(best_, price_.home, random, static_cast<std::uint32_t>(round));
   }
   [[nodiscard]] const RankOfExpert& best() const { return best_; }
@@ -160,4 +165,4 @@ std::vector<SwapPath> search_at_price(
   return layer.paths();
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -11,15 +11,15 @@
 #include "random/stream.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 struct PricedSearch {
   const LayerPlacement& current;  // experts count as moved against it
   const LayerPlacement& start;
   std::int64_t price = 0;  // of one moved expert, pairs of Σ of peaks
-  const Stream& random;
-  SimdLevel simd = best_simd_level();  // no effect on the result
-  Tuning::Moving tuning = {};
+  const random::Stream& random;
+  SimdLevel simd = base::best_simd_level();  // no effect on the result
+  domain::Tuning::Moving tuning = {};
 };
 
 // Descends from the start; then, as often as the layer's size allows, sends a moved expert of the
@@ -33,4 +33,4 @@ struct PricedSearch {
     const PricedSearch& search
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

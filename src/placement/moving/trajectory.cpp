@@ -9,7 +9,7 @@
 #include "placement/moving/block_descent.hpp"
 #include "placement/moving/pair_scan.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 namespace {
 
 // Of the experts on the rank where `expert` belongs that belong elsewhere, the first that belongs
@@ -215,7 +215,7 @@ SwapTrajectory peak_trajectory(
     int ep,
     const LayerPlacement& current,
     const PlaceEffort& effort,
-    const Stream& stream
+    const random::Stream& stream
 ) {
   SwapTrajectory trajectory;
   const RankOfExpert home = ranks_of(current, ep);
@@ -245,9 +245,9 @@ SwapTrajectory block_trajectory(
     int ep,
     const LayerPlacement& current,
     const PlaceEffort& effort,
-    const Stream& stream,
+    const random::Stream& stream,
     SimdLevel simd,
-    const Tuning::Moving& tuning
+    const domain::Tuning::Moving& tuning
 ) {
   const BlockDemand demand{demand_by_expert_block, num_blocks};
   const RankOfExpert home = ranks_of(current, ep);
@@ -277,4 +277,4 @@ SwapTrajectory block_trajectory(
   return trajectory;
 }
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -13,7 +13,7 @@
 #include "random/stream.hpp"
 #include "routepack/placement.hpp"
 
-namespace routepack {
+namespace routepack::placement {
 
 // Two experts exchange their slots; the figures hold after it.
 struct SwapStep {
@@ -85,7 +85,7 @@ struct SwapTrajectory {
     int ep,
     const LayerPlacement& current,
     const PlaceEffort& effort,
-    const Stream& stream
+    const random::Stream& stream
 );
 
 // Objective: Σ over blocks of the peaks. On one path swaps are taken in rounds of a falling price
@@ -99,9 +99,9 @@ struct SwapTrajectory {
     int ep,
     const LayerPlacement& current,
     const PlaceEffort& effort,
-    const Stream& stream,
-    SimdLevel simd = best_simd_level(),
-    const Tuning::Moving& tuning = {}
+    const random::Stream& stream,
+    SimdLevel simd = base::best_simd_level(),
+    const domain::Tuning::Moving& tuning = {}
 );
 
-}  // namespace routepack
+}  // namespace routepack::placement

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "random/stream.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr std::int64_t kGuardBytes = 37;  // odd, so that tensors start at any alignment
@@ -288,11 +288,12 @@ Placement make_moved_placement(
     const Placement& current, double moved_fraction, std::uint64_t seed
 ) {
   Placement moved = current;
-  const Stream stream{seed, Purpose::kPerturbation, 0};
+  const random::Stream stream{seed, random::Purpose::kPerturbation, 0};
   const auto num_moved = static_cast<std::size_t>(moved_fraction * current.num_experts + 0.5);
   for (const MoeLayer layer : ids<MoeLayer>(current.layers.size())) {
-    const std::vector<std::int32_t> order =
-        random_permutation(stream, static_cast<std::uint32_t>(layer.value()), current.num_experts);
+    const std::vector<std::int32_t> order = random::random_permutation(
+        stream, static_cast<std::uint32_t>(layer.value()), current.num_experts
+    );
     const LayerPlacement& before = current.layers[layer];
     for (std::size_t n = 0; n < num_moved; ++n) {
       moved.layers[layer][ExpertId{order[n]}] = before[ExpertId{order[(n + 1) % num_moved]}];
@@ -301,4 +302,4 @@ Placement make_moved_placement(
   return moved;
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

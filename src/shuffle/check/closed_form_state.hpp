@@ -12,7 +12,7 @@
 #include "routepack/weights.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 struct StateShape {
   int num_layers = 1;
@@ -81,4 +81,4 @@ class ClosedFormState {
     const Placement& current, double moved_fraction, std::uint64_t seed
 );
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

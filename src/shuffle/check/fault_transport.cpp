@@ -4,7 +4,7 @@
 #include <csignal>
 #include <thread>
 
-namespace routepack {
+namespace routepack::shuffle {
 
 bool FaultTransport::is_due(const RoundId& id, std::size_t num_slices) {
   first_serial_ = first_serial_.value_or(id.serial);
@@ -39,7 +39,7 @@ void FaultTransport::begin(
   inner_.begin(id, outgoing, receives);
 }
 
-std::optional<ExchangeFault> FaultTransport::finish(const Deadline& deadline) {
+std::optional<ExchangeFault> FaultTransport::finish(const base::Deadline& deadline) {
   std::optional<ExchangeFault> fault = inner_.finish(deadline);
   if (!fault && to_flip_) {
     flip(*to_flip_);
@@ -58,9 +58,9 @@ void FaultTransport::flip(const RecvSlice& slice) {
 }
 
 bool FaultTransport::recover(
-    std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+    std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
 ) {
   return inner_.recover(std::move(buffers), deadline);
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -9,7 +9,7 @@
 
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 enum class FaultKind {
   kFlip,   // one bit of a slice that arrives
@@ -37,9 +37,9 @@ class FaultTransport : public Transport {
   void begin(
       const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
   ) override;
-  [[nodiscard]] std::optional<ExchangeFault> finish(const Deadline& deadline) override;
+  [[nodiscard]] std::optional<ExchangeFault> finish(const base::Deadline& deadline) override;
   [[nodiscard]] bool recover(
-      std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+      std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
   ) override;
 
   // Has it happened on this rank? It strikes once.
@@ -56,4 +56,4 @@ class FaultTransport : public Transport {
   std::optional<RecvSlice> to_flip_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -11,7 +11,7 @@
 
 #include "routepack/weights.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 struct CopySegment {
   const std::byte* source = nullptr;
@@ -90,4 +90,4 @@ class CopyEngine {
 // Plain memory, XXH3 checksums.
 [[nodiscard]] std::shared_ptr<CopyEngine> make_host_engine();
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -11,7 +11,7 @@
 #define ROUTEPACK_HOST_DEVICE
 #endif
 
-namespace routepack {
+namespace routepack::shuffle {
 
 enum class TileWork {
   kPack,      // source to target, then zeros; words of the target add to the checksum
@@ -48,4 +48,4 @@ static_assert(sizeof(CopyTile) == 40);
   return value ^ (value >> 31U);
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

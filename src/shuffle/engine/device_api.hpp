@@ -10,7 +10,7 @@
 #include "routepack/error.hpp"
 #include "shuffle/engine/copy_tiles.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // Those values of cudaError_t that are told apart; others keep their number.
 enum class DeviceResult : int { kSuccess = 0, kOutOfMemory = 2, kNotReady = 600 };
@@ -85,6 +85,6 @@ template <class T>
 }
 
 }  // namespace detail
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
-#define RP_CUDA(api, call) ::routepack::detail::check_device((api), (api).call, #call)
+#define RP_CUDA(api, call) ::routepack::shuffle::detail::check_device((api), (api).call, #call)

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr std::int64_t kStampBytes = offsetof(SliceTrailer, checksum);
@@ -68,7 +68,7 @@ std::shared_ptr<std::byte> DeviceEngine::allocate_host(std::int64_t bytes) {
 }
 
 void DeviceEngine::wait_until_idle() {
-  const Deadline deadline = Deadline::after(max_wait_seconds_);
+  const base::Deadline deadline = base::Deadline::after(max_wait_seconds_);
   while (true) {
     const DeviceResult state = api_->query_stream(stream_);
     if (state != DeviceResult::kNotReady) {
@@ -114,7 +114,7 @@ void DeviceEngine::add_payload(TileWork work, CopyTile tile, std::int64_t bytes)
   while (bytes > 0) {
     const std::int64_t piece = std::min(bytes, kTileBytes);
     tile.bytes = static_cast<std::int32_t>(piece);
-    tile.padded_bytes = static_cast<std::int32_t>(round_up(piece, kSliceAlignment));
+    tile.padded_bytes = static_cast<std::int32_t>(base::round_up(piece, kSliceAlignment));
     add_tile(work, tile);
     tile.source += piece;
     if (tile.target != nullptr) {
@@ -157,7 +157,7 @@ void DeviceEngine::add_padded(std::int32_t slice, const PackJob& job) {
     tile.target = segment.target;
     tile.first_word = words_in(begin);
     add_payload(TileWork::kPack, tile, segment.bytes);
-    filled = round_up(begin + segment.bytes, kSliceAlignment);
+    filled = base::round_up(begin + segment.bytes, kSliceAlignment);
   }
   zero_until(payload);
 }
@@ -268,4 +268,4 @@ void DeviceEngine::from_host(std::byte* buffer, const std::byte* host, std::int6
   copy_and_wait(buffer, host, bytes);
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -11,7 +11,7 @@
 #include "shuffle/engine/copy_engine.hpp"
 #include "shuffle/engine/device_api.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 class DeviceEngine : public CopyEngine {
  public:
@@ -64,4 +64,4 @@ class DeviceEngine : public CopyEngine {
   std::int64_t num_tiles_ = 0;
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

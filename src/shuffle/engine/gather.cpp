@@ -23,7 +23,7 @@
 #define RP_HASH_HAS_AVX2
 #endif
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 #define RP_INLINE [[gnu::always_inline]] inline
@@ -210,4 +210,4 @@ std::uint64_t payload_checksum(std::span<const std::byte> payload, SimdLevel lev
              : hash_functions(level).checksum(payload.data(), payload.size());
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -9,7 +9,7 @@
 #include "routepack/simd.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // Segments ascend by target within `target`; what they leave out becomes 0. Returns the checksum
 // of what `target` then holds.
@@ -19,4 +19,4 @@ namespace routepack {
 
 [[nodiscard]] std::uint64_t payload_checksum(std::span<const std::byte> payload, SimdLevel level);
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

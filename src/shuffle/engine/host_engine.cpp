@@ -6,7 +6,7 @@
 #include "shuffle/engine/copy_engine.hpp"
 #include "shuffle/engine/gather.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr std::align_val_t kBufferAlignment{64};
@@ -64,11 +64,11 @@ class HostEngine : public CopyEngine {
   }
 
  private:
-  SimdLevel level_ = best_simd_level();
+  SimdLevel level_ = base::best_simd_level();
 };
 
 }  // namespace
 
 std::shared_ptr<CopyEngine> make_host_engine() { return std::make_shared<HostEngine>(); }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

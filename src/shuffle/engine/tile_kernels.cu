@@ -4,7 +4,7 @@
 #include "shuffle/engine/device_api.hpp"
 #include "shuffle/engine/tile_kernels.cuh"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 template <TileWork kWork>
@@ -42,4 +42,4 @@ DeviceResult launch_tiles(
   return static_cast<DeviceResult>(cudaGetLastError());
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

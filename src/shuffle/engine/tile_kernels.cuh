@@ -8,7 +8,7 @@
 
 #include "shuffle/engine/copy_tiles.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr int kThreads = 256;
@@ -158,4 +158,4 @@ __device__ void run_tile_thread(const CopyTile& tile, std::uint64_t* checksums) 
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 // Smaller is better. A rank's own bytes, then those of its EDP shard, then the lowest rank.
@@ -217,4 +217,4 @@ std::int64_t count_changed_slots(const Placement& old_placement, const Placement
   return changed;
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

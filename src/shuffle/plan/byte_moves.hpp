@@ -11,7 +11,7 @@
 #include "routepack/placement.hpp"
 #include "shuffle/plan/state_layout.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // Bytes [begin, begin + bytes) of the logical tensor (layer, kind) of the expert that leaves
 // from_slot for to_slot. Within one range of the source's and one of the target's registry.
@@ -67,4 +67,4 @@ struct SourcedPiece {
     const Placement& old_placement, const Placement& new_placement
 );
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -11,7 +11,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 class ByteWriter {
  public:
@@ -68,4 +68,4 @@ class ByteReader {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

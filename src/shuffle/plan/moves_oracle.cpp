@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "shuffle/plan/byte_moves.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 struct TargetTensor {
@@ -133,4 +133,4 @@ std::string find_moves_fault(
   return find_needless_arrival(arriving, layout, old_placement, new_placement);
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -5,13 +5,14 @@
 #include "base/check.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 void append(PairStream& stream, const ByteMove& move) {
   stream.moves.push_back(StreamMove{move, stream.bytes});
-  stream.bytes = checked_add(
-      stream.bytes, round_up(move.bytes, kSliceAlignment), "bytes of a stream between two ranks"
+  stream.bytes = base::checked_add(
+      stream.bytes, base::round_up(move.bytes, kSliceAlignment),
+      "bytes of a stream between two ranks"
   );
 }
 
@@ -32,7 +33,7 @@ RankStreams make_streams(
     std::span<const ByteMove> moves, std::int32_t rank, std::int64_t round_bytes
 ) {
   RankStreams streams;
-  streams.round_bytes = round_up(round_bytes, kSliceAlignment);
+  streams.round_bytes = base::round_up(round_bytes, kSliceAlignment);
   streams.here.peer = rank;
   std::int64_t longest = 0;
   std::int64_t pair_bytes = 0;
@@ -42,7 +43,7 @@ RankStreams make_streams(
         n > 0 && moves[n - 1].source == move.source && moves[n - 1].target == move.target;
     pair_bytes = continues ? pair_bytes : 0;
     if (move.source != move.target) {
-      pair_bytes += round_up(move.bytes, kSliceAlignment);
+      pair_bytes += base::round_up(move.bytes, kSliceAlignment);
       longest = std::max(longest, pair_bytes);
     }
     if (move.source == rank && move.target == rank) {
@@ -53,7 +54,7 @@ RankStreams make_streams(
       append(stream_of(streams.receives, move.source), move);
     }
   }
-  streams.num_rounds = ceil_divide(longest, streams.round_bytes);
+  streams.num_rounds = base::ceil_divide(longest, streams.round_bytes);
   return streams;
 }
 
@@ -70,4 +71,4 @@ std::span<const StreamMove> moves_between(
   return {first, last};
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

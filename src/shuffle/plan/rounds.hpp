@@ -9,7 +9,7 @@
 
 #include "shuffle/plan/byte_moves.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // A move's place in its stream: [offset, offset + bytes), offset a multiple of 16.
 struct StreamMove {
@@ -48,4 +48,4 @@ struct RankStreams {
     const PairStream& stream, std::int64_t begin, std::int64_t end
 );
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "shuffle/plan/codec.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 // One rank's tensor, decoded; its ranges lie in the common list.
@@ -365,4 +365,4 @@ void validate_addresses(const ExpertRegistry& registry) {
   }
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -10,7 +10,7 @@
 
 #include "routepack/weights.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // Bytes [begin, end) of a logical tensor, held by `rank`.
 struct OwnedRange {
@@ -64,4 +64,4 @@ struct StateLayout {
 // slots, stride 0). Throws STATE_INCOMPLETE.
 void validate_addresses(const ExpertRegistry& registry);
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -7,7 +7,7 @@
 #include "shuffle/transport/mpi_transport.hpp"
 #include "shuffle/transport/nccl_transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 TransportChoice wrap(std::unique_ptr<Transport> transport, std::string why_not_nccl) {
@@ -20,14 +20,14 @@ TransportChoice wrap(std::unique_ptr<Transport> transport, std::string why_not_n
 }
 
 // Collective. The text of the lowest rank that has one.
-std::string first_obstacle(const std::string& mine, const Communicator& comm) {
+std::string first_obstacle(const std::string& mine, const comm::Communicator& comm) {
   const int rank = mine.empty() ? comm.num_mpi_ranks() : comm.mpi_rank();
-  const int first = all_reduce_min(rank, comm);
+  const int first = comm::all_reduce_min(rank, comm);
   if (first == comm.num_mpi_ranks()) {
     return {};
   }
   const std::vector<char> text =
-      broadcast(std::vector<char>(mine.begin(), mine.end()), first, comm);
+      comm::broadcast(std::vector<char>(mine.begin(), mine.end()), first, comm);
   return fmt::format("rank {}: {}", first, std::string_view(text.data(), text.size()));
 }
 
@@ -43,7 +43,7 @@ std::string find_obstacle(const DeviceLibraries& libraries, std::optional<int> d
 }
 
 // Collective. Ranks of a node take its devices in turn.
-int choose_device(const DeviceLibraries& libraries, const Communicator& comm) {
+int choose_device(const DeviceLibraries& libraries, const comm::Communicator& comm) {
   const int local_rank = comm.split_by_node().mpi_rank();
   return local_rank % libraries.device->num_devices().value;
 }
@@ -57,8 +57,10 @@ TransportChoice choose_transport(
     std::optional<int> device,
     double setup_seconds
 ) {
-  const Communicator comm{parent};
-  agree_on_inputs({{"the kind of transport", fmt::format("{}", static_cast<int>(kind))}}, comm);
+  const comm::Communicator comm{parent};
+  comm::agree_on_inputs(
+      {{"the kind of transport", fmt::format("{}", static_cast<int>(kind))}}, comm
+  );
   switch (kind) {
     case TransportKind::kMpi:
       return wrap(std::make_unique<MpiTransport>(parent), "not asked for");
@@ -66,7 +68,7 @@ TransportChoice choose_transport(
     case TransportKind::kAuto:
       break;
     default:
-      fail(ErrorCode::kUsage, "there is no kind of transport {}", static_cast<int>(kind));
+      base::fail(ErrorCode::kUsage, "there is no kind of transport {}", static_cast<int>(kind));
   }
   const std::string obstacle = first_obstacle(find_obstacle(libraries, device), comm);
   if (!obstacle.empty()) {
@@ -91,7 +93,7 @@ TransportChoice choose_transport(
     if (kind == TransportKind::kNccl) {
       throw;
     }
-    std::shared_ptr<CopyEngine> engine = agree_on(
+    std::shared_ptr<CopyEngine> engine = comm::agree_on(
         [&] {
           return std::make_shared<DeviceEngine>(
               libraries.device, options.device, options.engine_seconds
@@ -103,8 +105,12 @@ TransportChoice choose_transport(
   }
 }
 
+}  // namespace routepack::shuffle
+
+namespace routepack {
+
 TransportChoice make_transport(TransportKind kind, MPI_Comm comm, std::optional<int> device) {
-  return choose_transport(kind, comm, load_device_libraries(), device);
+  return shuffle::choose_transport(kind, comm, shuffle::load_device_libraries(), device);
 }
 
 }  // namespace routepack

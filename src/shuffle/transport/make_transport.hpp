@@ -4,7 +4,7 @@
 #include "routepack/transports.hpp"
 #include "shuffle/transport/nccl_api.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // As make_transport in routepack/transports.hpp. NCCL has `setup_seconds` to come up.
 [[nodiscard]] TransportChoice choose_transport(
@@ -15,4 +15,4 @@ namespace routepack {
     double setup_seconds = 120.0
 );
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr int kNoticeTag = 1;
@@ -16,7 +16,7 @@ constexpr int kLostContactStatus = 4;
 
 }  // namespace
 
-bool wait_until(MPI_Request& request, const Deadline& deadline) {
+bool wait_until(MPI_Request& request, const base::Deadline& deadline) {
   int done = 0;
   while (true) {
     RP_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -31,7 +31,7 @@ bool wait_until(MPI_Request& request, const Deadline& deadline) {
 }
 
 MpiControl::~MpiControl() {
-  const bool runs = mpi_runs();
+  const bool runs = comm::mpi_runs();
   for (const std::unique_ptr<Notice>& notice : notices_) {
     if (runs && notice->request != MPI_REQUEST_NULL) {
       MPI_Wait(&notice->request, MPI_STATUS_IGNORE);  // 8 bytes: buffered by every MPI
@@ -39,8 +39,8 @@ MpiControl::~MpiControl() {
   }
 }
 
-bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const Deadline& deadline) {
-  RP_CHECK(mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
+bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const base::Deadline& deadline) {
+  RP_CHECK(comm::mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
   // The library may go on writing here if the deadline comes first; the job then ends.
   auto result = std::make_unique<std::vector<std::int64_t>>(words.begin(), words.end());
   MPI_Request request = MPI_REQUEST_NULL;
@@ -57,9 +57,9 @@ bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const Deadline& d
 }
 
 std::vector<std::vector<std::byte>> MpiControl::all_gather(
-    std::span<const std::byte> mine, const Deadline& deadline
+    std::span<const std::byte> mine, const base::Deadline& deadline
 ) {
-  RP_CHECK(mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
+  RP_CHECK(comm::mpi_runs(), ErrorCode::kUsage, "a shuffle after MPI_Finalize");
   struct Buffers {
     std::int64_t my_size = 0;
     std::vector<std::int64_t> sizes;
@@ -148,11 +148,11 @@ bool MpiControl::failure_announced(std::uint64_t serial) {
 }
 
 void MpiControl::lose_contact(const std::string& reason) {
-  report("routepack: error [{}] {}\n", name_of(ErrorCode::kTransferFailed), reason);
-  if (mpi_runs()) {
+  base::report("routepack: error [{}] {}\n", name_of(ErrorCode::kTransferFailed), reason);
+  if (comm::mpi_runs()) {
     MPI_Abort(comm_.get(), kLostContactStatus);
   }
   std::_Exit(kLostContactStatus);  // where MPI is over, or its abort came back
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

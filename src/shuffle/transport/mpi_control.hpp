@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 class MpiControl : public Control {
  public:
@@ -18,16 +18,16 @@ class MpiControl : public Control {
 
   [[nodiscard]] int rank() const override { return comm_.mpi_rank(); }
   [[nodiscard]] int num_ranks() const override { return comm_.num_mpi_ranks(); }
-  [[nodiscard]] bool all_reduce_min(std::span<std::int64_t> words, const Deadline& deadline)
+  [[nodiscard]] bool all_reduce_min(std::span<std::int64_t> words, const base::Deadline& deadline)
       override;
   [[nodiscard]] std::vector<std::vector<std::byte>> all_gather(
-      std::span<const std::byte> mine, const Deadline& deadline
+      std::span<const std::byte> mine, const base::Deadline& deadline
   ) override;
   void announce_failure(std::uint64_t serial) override;
   [[nodiscard]] bool failure_announced(std::uint64_t serial) override;
   [[noreturn]] void lose_contact(const std::string& reason) override;
 
-  [[nodiscard]] const Communicator& comm() const { return comm_; }
+  [[nodiscard]] const comm::Communicator& comm() const { return comm_; }
 
  private:
   struct Notice {
@@ -36,12 +36,12 @@ class MpiControl : public Control {
   };
   void drop_sent_notices();
 
-  Communicator comm_;
+  comm::Communicator comm_;
   std::vector<std::unique_ptr<Notice>> notices_;  // addresses must stay while they are sent
   std::uint64_t last_announced_ = 0;
 };
 
 // Tests until complete; false when the deadline comes first, the request is then still active.
-[[nodiscard]] bool wait_until(MPI_Request& request, const Deadline& deadline);
+[[nodiscard]] bool wait_until(MPI_Request& request, const base::Deadline& deadline);
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

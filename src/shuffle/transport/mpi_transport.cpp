@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "routepack/transports.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 // MPI counts are int, and several transports of Open MPI fail above 2 GiB.
@@ -33,10 +33,10 @@ std::string describe_error(int code, std::span<const MPI_Status> statuses) {
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm parent, std::shared_ptr<CopyEngine> engine)
-    : control_(parent), engine_(std::move(engine)), data_(duplicate(parent)) {}
+    : control_(parent), engine_(std::move(engine)), data_(comm::duplicate(parent)) {}
 
 MpiTransport::~MpiTransport() {
-  if (!mpi_runs()) {
+  if (!comm::mpi_runs()) {
     return;
   }
   for (MPI_Comm& comm : retired_) {
@@ -99,7 +99,7 @@ void MpiTransport::begin(
 ) {
   RP_ASSERT(light, requests_.empty(), "round {} begins before another has finished", id.round);
   id_ = id;
-  begun_ = Deadline::Clock::now();
+  begun_ = base::Deadline::Clock::now();
   std::vector<SendSlice> outgoing(sends.begin(), sends.end());
   std::vector<RecvSlice> incoming(receives.begin(), receives.end());
   if (engine_->memory() == Memory::kDevice) {
@@ -155,7 +155,7 @@ ExchangeFault MpiTransport::describe_missing(bool announced_by_peer) const {
     const bool lower = missing->is_send == posted.is_send && posted.peer < missing->peer;
     missing = better || lower ? &posted : missing;
   }
-  const std::chrono::duration<double> waited = Deadline::Clock::now() - begun_;
+  const std::chrono::duration<double> waited = base::Deadline::Clock::now() - begun_;
   const std::string what = missing->is_send
                                ? fmt::format("rank {} did not take its slice", missing->peer)
                                : fmt::format("no slice from rank {}", missing->peer);
@@ -164,7 +164,7 @@ ExchangeFault MpiTransport::describe_missing(bool announced_by_peer) const {
       missing->is_send};
 }
 
-std::optional<ExchangeFault> MpiTransport::finish(const Deadline& deadline) {
+std::optional<ExchangeFault> MpiTransport::finish(const base::Deadline& deadline) {
   constexpr unsigned kTestsPerLook = 16;  // notices and the clock are looked at less often
   std::string error;
   for (unsigned tests = 1;; ++tests) {
@@ -213,7 +213,7 @@ void MpiTransport::drain_unexpected() {
 
 // Until all sends of all ranks have ended: every rank drains what arrives and enters a
 // non-blocking barrier when its own sends are done.
-bool MpiTransport::quiesce(const Deadline& deadline) {
+bool MpiTransport::quiesce(const base::Deadline& deadline) {
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool entered = false;
   std::string ignored;  // what failed is named already
@@ -236,7 +236,7 @@ bool MpiTransport::quiesce(const Deadline& deadline) {
   return false;
 }
 
-bool MpiTransport::cancel_receives(const Deadline& deadline) {
+bool MpiTransport::cancel_receives(const base::Deadline& deadline) {
   for (MPI_Request& request : requests_) {
     RP_MPI(MPI_Cancel(&request));
   }
@@ -251,7 +251,7 @@ bool MpiTransport::cancel_receives(const Deadline& deadline) {
 }
 
 bool MpiTransport::recover(
-    std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+    std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
 ) {
   kept_ = std::move(buffers);
   bounced_.clear();
@@ -271,10 +271,14 @@ bool MpiTransport::recover(
   return true;
 }
 
+}  // namespace routepack::shuffle
+
+namespace routepack {
+
 void TransportDeleter::operator()(Transport* transport) const { delete transport; }
 
 TransportHandle make_mpi_transport(MPI_Comm comm) {
-  return TransportHandle{new MpiTransport(comm)};
+  return TransportHandle{new shuffle::MpiTransport(comm)};
 }
 
 }  // namespace routepack

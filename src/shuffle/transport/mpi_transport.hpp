@@ -12,7 +12,7 @@
 #include "shuffle/transport/mpi_control.hpp"
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 class MpiTransport : public Transport {
  public:
@@ -26,9 +26,9 @@ class MpiTransport : public Transport {
   void begin(
       const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
   ) override;
-  [[nodiscard]] std::optional<ExchangeFault> finish(const Deadline& deadline) override;
+  [[nodiscard]] std::optional<ExchangeFault> finish(const base::Deadline& deadline) override;
   [[nodiscard]] bool recover(
-      std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+      std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
   ) override;
 
  private:
@@ -47,15 +47,15 @@ class MpiTransport : public Transport {
   [[nodiscard]] ExchangeFault describe_missing(bool announced_by_peer) const;
   [[nodiscard]] bool sends_are_done() const;
   void drain_unexpected();
-  [[nodiscard]] bool quiesce(const Deadline& deadline);
-  [[nodiscard]] bool cancel_receives(const Deadline& deadline);
+  [[nodiscard]] bool quiesce(const base::Deadline& deadline);
+  [[nodiscard]] bool cancel_receives(const base::Deadline& deadline);
 
   MpiControl control_;
   std::shared_ptr<CopyEngine> engine_;
   MPI_Comm data_ = MPI_COMM_NULL;
   std::vector<MPI_Comm> retired_;  // late messages of abandoned rounds must not meet new ones
   RoundId id_;
-  Deadline::Clock::time_point begun_;
+  base::Deadline::Clock::time_point begun_;
   std::vector<MPI_Request> requests_;
   std::vector<Posted> posted_;  // of each request
   std::vector<int> finished_;   // scratch of MPI_Testsome
@@ -66,4 +66,4 @@ class MpiTransport : public Transport {
   std::vector<std::shared_ptr<std::byte>> kept_;  // what an unfinished recovery may still touch
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

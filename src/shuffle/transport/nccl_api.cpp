@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr int kOldestVersion = 22200;  // several communicators may be aborted at once from here on
@@ -55,11 +55,11 @@ void check_nccl(NcclApi& api, NcclResult result, const char* call, NcclComm comm
     return;
   }
   const std::string detail = api.last_error(comm);
-  fail(
+  base::fail(
       ErrorCode::kTransferFailed, "NCCL {}: {}{}{}", call, api.error_text(result),
       detail.empty() ? "" : "; ", detail
   );
 }
 
 }  // namespace detail
-}  // namespace routepack
+}  // namespace routepack::shuffle

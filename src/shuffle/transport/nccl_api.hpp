@@ -10,7 +10,7 @@
 
 #include "shuffle/engine/device_api.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // The values of ncclResult_t.
 enum class NcclResult : int {
@@ -96,6 +96,6 @@ template <class T>
 }
 
 }  // namespace detail
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
-#define RP_NCCL(api, call) ::routepack::detail::check_nccl((api), (api).call, #call)
+#define RP_NCCL(api, call) ::routepack::shuffle::detail::check_nccl((api), (api).call, #call)

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 static_assert(sizeof(ncclUniqueId) == sizeof(NcclUniqueId));
@@ -173,14 +173,14 @@ DeviceLibraries load_device_libraries() {
   return {std::make_shared<RealNccl>(), std::make_shared<RealDevice>(), {}};
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
 #else
 
-namespace routepack {
+namespace routepack::shuffle {
 
 DeviceLibraries load_device_libraries() { return {nullptr, nullptr, "this build has no NCCL"}; }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "shuffle/engine/device_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 // Put at the end of every slice that is to arrive: where it still stands, nothing has come.
@@ -50,7 +50,7 @@ NcclTransport::NcclTransport(
   } catch (const std::exception& caught) {
     failure = Failure{caught.what(), false};
   }
-  const Deadline deadline = Deadline::after(options_.setup_seconds);
+  const base::Deadline deadline = base::Deadline::after(options_.setup_seconds);
   demand(agree(failure, deadline));
   std::array<std::int64_t, 2> versions{version, -version};
   if (!control_->all_reduce_min(versions, deadline)) {
@@ -97,7 +97,9 @@ void NcclTransport::demand(const Connection& connection) {
 
 // Collective: the error of the lowest rank that has one of its own, else of the lowest that has
 // one: who waited in vain waited for somebody with a reason.
-NcclTransport::Connection NcclTransport::agree(const Failure& mine, const Deadline& deadline) {
+NcclTransport::Connection NcclTransport::agree(
+    const Failure& mine, const base::Deadline& deadline
+) {
   std::vector<std::byte> announced;
   if (!mine.text.empty()) {
     const auto text = std::as_bytes(std::span{mine.text});
@@ -119,7 +121,7 @@ NcclTransport::Connection NcclTransport::agree(const Failure& mine, const Deadli
 }
 
 // Polls until the library has done what it was asked for. False when the deadline comes first.
-bool NcclTransport::is_ready(NcclComm comm, const Deadline& deadline) {
+bool NcclTransport::is_ready(NcclComm comm, const base::Deadline& deadline) {
   while (true) {
     const NcclResult state = RP_NCCL(*nccl_, async_error(comm));
     if (state != NcclResult::kInProgress) {
@@ -135,7 +137,7 @@ bool NcclTransport::is_ready(NcclComm comm, const Deadline& deadline) {
 
 // Null, with the reason, when the communicator does not come up.
 NcclComm NcclTransport::init_comm(
-    std::span<const std::byte> id, const Deadline& deadline, Failure& failure
+    std::span<const std::byte> id, const base::Deadline& deadline, Failure& failure
 ) {
   NcclUniqueId unique;
   std::copy(id.begin(), id.end(), unique.bytes.begin());
@@ -158,8 +160,9 @@ NcclComm NcclTransport::init_comm(
 
 // Collective. A fresh id each time: communicators of one id must not meet those of another life.
 NcclTransport::Connection NcclTransport::connect(double seconds) {
-  const Deadline deadline = Deadline::after(seconds);
-  const Deadline init_deadline = Deadline::after(seconds / 2.0);  // the rest is for agreeing
+  const base::Deadline deadline = base::Deadline::after(seconds);
+  const base::Deadline init_deadline =
+      base::Deadline::after(seconds / 2.0);  // the rest is for agreeing
   Failure failure;
   NcclUniqueId id;
   std::span<const std::byte> mine;
@@ -226,7 +229,7 @@ void NcclTransport::begin(
       id.round
   );
   id_ = id;
-  begun_ = Deadline::Clock::now();
+  begun_ = base::Deadline::Clock::now();
   awaited_.assign(receives.begin(), receives.end());
   if (sends.empty() && receives.empty()) {
     return;  // an empty group is none
@@ -277,7 +280,7 @@ int NcclTransport::find_missing_peer() {
 }
 
 ExchangeFault NcclTransport::describe_fault(bool announced_by_peer, const std::string& error) {
-  const std::chrono::duration<double> waited = Deadline::Clock::now() - begun_;
+  const std::chrono::duration<double> waited = base::Deadline::Clock::now() - begun_;
   const int peer = find_missing_peer();
   ExchangeFault fault;
   fault.announced_by_peer = announced_by_peer;
@@ -291,7 +294,7 @@ ExchangeFault NcclTransport::describe_fault(bool announced_by_peer, const std::s
   return fault;
 }
 
-std::optional<ExchangeFault> NcclTransport::finish(const Deadline& deadline) {
+std::optional<ExchangeFault> NcclTransport::finish(const base::Deadline& deadline) {
   constexpr unsigned kPollsPerLook = 16;  // notices and the clock are looked at less often
   if (!in_flight_) {
     return std::nullopt;
@@ -323,7 +326,7 @@ std::optional<ExchangeFault> NcclTransport::finish(const Deadline& deadline) {
   }
 }
 
-bool NcclTransport::is_idle(const Deadline& deadline) {
+bool NcclTransport::is_idle(const base::Deadline& deadline) {
   DeviceResult state = device_->query_stream(stream_.get());
   while (state == DeviceResult::kNotReady && !deadline.expired()) {
     std::this_thread::yield();
@@ -341,7 +344,7 @@ void NcclTransport::abort() {
 
 // All ranks come here right after an agreement, so that they abort together.
 bool NcclTransport::recover(
-    std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+    std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
 ) {
   kept_ = std::move(buffers);
   awaited_.clear();
@@ -354,7 +357,7 @@ bool NcclTransport::recover(
     return false;
   }
   in_flight_ = false;
-  const std::chrono::duration<double> left = deadline.at() - Deadline::Clock::now();
+  const std::chrono::duration<double> left = deadline.at() - base::Deadline::Clock::now();
   const Connection connection = connect(left.count());
   if (!connection.in_contact || !connection.error.empty()) {
     return false;
@@ -370,7 +373,7 @@ void NcclTransport::close() {
   try {
     if (!in_flight_) {
       RP_NCCL(*nccl_, finalize(comm_));
-      if (is_ready(comm_, Deadline::after(options_.close_seconds))) {
+      if (is_ready(comm_, base::Deadline::after(options_.close_seconds))) {
         RP_NCCL(*nccl_, destroy(comm_));
         comm_ = nullptr;
       }
@@ -380,4 +383,4 @@ void NcclTransport::close() {
   abort();
 }
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -12,7 +12,7 @@
 #include "shuffle/transport/nccl_api.hpp"
 #include "shuffle/transport/transport.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 struct NcclOptions {
   int device = 0;
@@ -40,9 +40,9 @@ class NcclTransport : public Transport {
   void begin(
       const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
   ) override;
-  [[nodiscard]] std::optional<ExchangeFault> finish(const Deadline& deadline) override;
+  [[nodiscard]] std::optional<ExchangeFault> finish(const base::Deadline& deadline) override;
   [[nodiscard]] bool recover(
-      std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+      std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
   ) override;
 
  private:
@@ -61,16 +61,16 @@ class NcclTransport : public Transport {
   void demand(const Connection& connection);
   [[nodiscard]] Connection connect(double seconds);
   [[nodiscard]] NcclComm init_comm(
-      std::span<const std::byte> id, const Deadline& deadline, Failure& failure
+      std::span<const std::byte> id, const base::Deadline& deadline, Failure& failure
   );
-  [[nodiscard]] Connection agree(const Failure& mine, const Deadline& deadline);
+  [[nodiscard]] Connection agree(const Failure& mine, const base::Deadline& deadline);
   void mark_unarrived();
   void post(std::span<const SendSlice> sends);
   [[nodiscard]] Progress poll(std::string& error);
   [[nodiscard]] int find_missing_peer();
   [[nodiscard]] ExchangeFault describe_fault(bool announced_by_peer, const std::string& error);
-  [[nodiscard]] bool is_ready(NcclComm comm, const Deadline& deadline);
-  [[nodiscard]] bool is_idle(const Deadline& deadline);
+  [[nodiscard]] bool is_ready(NcclComm comm, const base::Deadline& deadline);
+  [[nodiscard]] bool is_idle(const base::Deadline& deadline);
   void abort();
   void close();
 
@@ -83,11 +83,11 @@ class NcclTransport : public Transport {
   std::shared_ptr<DeviceStreamTag> stream_;
   NcclComm comm_ = nullptr;
   RoundId id_;
-  Deadline::Clock::time_point begun_;
+  base::Deadline::Clock::time_point begun_;
   std::vector<RecvSlice> awaited_;  // of the round that travels
   bool in_flight_ = false;
   std::string post_error_;
   std::vector<std::shared_ptr<std::byte>> kept_;  // what an unfinished recovery may still touch
 };
 
-}  // namespace routepack
+}  // namespace routepack::shuffle

@@ -15,7 +15,7 @@
 #include "routepack/weights.hpp"
 #include "shuffle/engine/copy_engine.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 
 // The control plane: small agreements and failure notices, apart from the data, so that they work
 // while the data transport is broken. Every wait has a deadline.
@@ -39,12 +39,12 @@ class Control {
   // Collective, element-wise minimum in place. False when the deadline came first: contact with a
   // rank is lost and only lose_contact() may follow.
   [[nodiscard]] virtual bool all_reduce_min(
-      std::span<std::int64_t> words, const Deadline& deadline
+      std::span<std::int64_t> words, const base::Deadline& deadline
   ) = 0;
 
   // Collective. Every rank's bytes, by rank; empty when the deadline came first.
   [[nodiscard]] virtual std::vector<std::vector<std::byte>> all_gather(
-      std::span<const std::byte> mine, const Deadline& deadline
+      std::span<const std::byte> mine, const base::Deadline& deadline
   ) = 0;
 
   // Not collective. Tells every other rank that transaction `serial` has failed here, so that
@@ -90,6 +90,11 @@ struct ExchangeFault {
   bool from_library = false;       // reported by the library: this rank did not merely wait
 };
 
+}  // namespace routepack::shuffle
+
+namespace routepack {
+
+// The type that routepack/weights.hpp hands out.
 // At most one message a peer and direction a round. Every rank begins and finishes every round of a
 // transaction, with empty lists where it has nothing to exchange.
 class Transport {
@@ -100,27 +105,30 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   [[nodiscard]] virtual std::string_view name() const = 0;  // takes part in the plan digest
-  [[nodiscard]] virtual Control& control() = 0;
-  [[nodiscard]] virtual CopyEngine& engine() = 0;
+  [[nodiscard]] virtual shuffle::Control& control() = 0;
+  [[nodiscard]] virtual shuffle::CopyEngine& engine() = 0;
 
   // Starts a round; the buffers belong to the transport until finish(). One round at a time.
   // Posts both directions even when a failure has been announced, so that peers' sends complete.
   virtual void begin(
-      const RoundId& id, std::span<const SendSlice> sends, std::span<const RecvSlice> receives
+      const shuffle::RoundId& id,
+      std::span<const shuffle::SendSlice> sends,
+      std::span<const shuffle::RecvSlice> receives
   ) = 0;
 
   // Waits until all slices of the round have arrived and all sends are reusable. A fault when the
   // deadline comes first, when a peer has announced a failure, or when the library reports an
   // error: the round is then abandoned, its buffers may still be touched, and only recover() or
   // destruction may follow.
-  [[nodiscard]] virtual std::optional<ExchangeFault> finish(const Deadline& deadline) = 0;
+  [[nodiscard]] virtual std::optional<shuffle::ExchangeFault> finish(const base::Deadline& deadline
+  ) = 0;
 
   // Collective, after all ranks have agreed that the transaction failed and at least one of them
   // has a fault from finish(). Ends what is in flight and makes the transport usable again.
   // `buffers` stay alive as long as something in flight may touch them. False when the deadline
   // came first.
   [[nodiscard]] virtual bool recover(
-      std::vector<std::shared_ptr<std::byte>> buffers, const Deadline& deadline
+      std::vector<std::shared_ptr<std::byte>> buffers, const base::Deadline& deadline
   ) = 0;
 };
 
