@@ -11,7 +11,7 @@ RowAwareResult refine_layer(
     std::span<const std::uint32_t> demand_by_expert_block,
     int num_blocks,
     int ep,
-    LayerPlacement start,
+    const LayerPlacement& start,
     const RowAwareOptions& options
 ) {
   const BlockDemand demand = view_blocks(demand_by_expert_block, num_blocks, start.size());

@@ -38,7 +38,7 @@ struct RowAwareResult {
     std::span<const std::uint32_t> demand_by_expert_block,
     int num_blocks,
     int ep,
-    LayerPlacement start,
+    const LayerPlacement& start,
     const RowAwareOptions& options
 );
 
