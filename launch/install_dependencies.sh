@@ -28,7 +28,7 @@ for argument in "$@"; do
   case $argument in
     --check) check_only=1 ;;
     --developer)
-      packages+=(clang libomp-dev clang-format ccache python3-numpy)
+      packages+=(clang libomp-dev clang-format clang-tidy ccache python3-numpy)
       where_known+=(libclang-rt-dev) # sanitizers and libFuzzer; older distributions ship them with clang
       ;;
     --help | -h) usage; exit 0 ;;

@@ -261,7 +261,7 @@ std::string Transaction::agree_staged() {
   if (agree_min(words, "agreeing that everything has arrived")) {
     return {};
   }
-  const std::string text = gather_first_fault();
+  std::string text = gather_first_fault();
   if (words[1] == 0 &&
       !context_.transport.recover(staging_->buffers(), agreement_deadline(context_.options))) {
     lose_contact(control_, context_.options, "cannot end what is in flight after: " + text);

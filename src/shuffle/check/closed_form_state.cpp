@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -289,7 +290,8 @@ Placement make_moved_placement(
 ) {
   Placement moved = current;
   const random::Stream stream{seed, random::Purpose::kPerturbation, 0};
-  const auto num_moved = static_cast<std::size_t>(moved_fraction * current.num_experts + 0.5);
+  const auto num_moved =
+      static_cast<std::size_t>(std::llround(moved_fraction * current.num_experts));
   for (const MoeLayer layer : ids<MoeLayer>(current.layers.size())) {
     const std::vector<std::int32_t> order = random::random_permutation(
         stream, static_cast<std::uint32_t>(layer.value()), current.num_experts

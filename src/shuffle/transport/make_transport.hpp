@@ -9,7 +9,7 @@ namespace routepack::shuffle {
 // As make_transport in routepack/transports.hpp. NCCL has `setup_seconds` to come up.
 [[nodiscard]] TransportChoice choose_transport(
     TransportKind kind,
-    MPI_Comm comm,
+    MPI_Comm parent,
     const DeviceLibraries& libraries,
     std::optional<int> device = std::nullopt,
     double setup_seconds = 120.0

@@ -49,7 +49,7 @@ bool MpiControl::all_reduce_min(std::span<std::int64_t> words, const base::Deadl
       comm_.get(), &request
   ));
   if (!wait_until(request, deadline)) {
-    result.release();
+    static_cast<void>(result.release());
     return false;
   }
   std::copy(result->begin(), result->end(), words.begin());
@@ -79,7 +79,7 @@ std::vector<std::vector<std::byte>> MpiControl::all_gather(
       &request
   ));
   if (!wait_until(request, deadline)) {
-    buffers.release();
+    static_cast<void>(buffers.release());
     return {};
   }
   std::int64_t total = 0;
@@ -99,7 +99,7 @@ std::vector<std::vector<std::byte>> MpiControl::all_gather(
       buffers->counts.data(), buffers->starts.data(), MPI_BYTE, comm_.get(), &request
   ));
   if (!wait_until(request, deadline)) {
-    buffers.release();
+    static_cast<void>(buffers.release());
     return {};
   }
   std::vector<std::vector<std::byte>> parts(num_ranks);
