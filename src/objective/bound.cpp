@@ -37,7 +37,8 @@ class CellCosts {
       return of_sample(longest);  // nothing fits beside it
     }
     const std::int64_t other = *(above - 1);
-    return of_sample(longest) + static_cast<double>(room / other) * of_sample(other) +
+    const std::int64_t whole = room / other;
+    return of_sample(longest) + static_cast<double>(whole) * of_sample(other) +
            of_sample(room % other);
   }
 

@@ -106,7 +106,7 @@ BlockPlacement refine_layer(
     std::span<const std::uint32_t> demand_by_expert_block,
     int num_blocks,
     int ep,
-    LayerPlacement start,
+    const LayerPlacement& start,
     const BlockDescentOptions& options
 ) {
   const BlockDemand demand = view_blocks(demand_by_expert_block, num_blocks, start.size());

@@ -70,7 +70,7 @@ struct BlockDescentOptions {
     std::span<const std::uint32_t> demand_by_expert_block,
     int num_blocks,
     int ep,
-    LayerPlacement start,
+    const LayerPlacement& start,
     const BlockDescentOptions& options
 );
 
