@@ -34,6 +34,12 @@ ALLOWED = {
 # Rooms of a module that may be included by a room, beside itself, and by the module's files outside
 # of rooms ("").
 ROOMS = {
+    "placement": {
+        "aggregate": [],
+        "blocks": ["aggregate"],
+        "moving": ["aggregate", "blocks"],
+        "": ["aggregate", "blocks", "moving"],
+    },
     "shuffle": {
         "engine": [],
         "plan": ["engine"],

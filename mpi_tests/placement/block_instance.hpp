@@ -1,4 +1,4 @@
-// Seeded layers with the demand of their blocks, and the slow sum of peaks, for tests of row-aware
+// Seeded layers with the demand of their blocks, and the slow sum of peaks, for tests of placement for
 // placement.
 #pragma once
 

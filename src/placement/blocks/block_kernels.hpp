@@ -1,4 +1,4 @@
-// The inner loops of row-aware placement, with blocks in vector lanes, at the best instruction set
+// The inner loops of placement for blocks, with blocks in vector lanes, at the best instruction set
 // of the machine. Every level gives the same integers.
 #pragma once
 
