@@ -1,5 +1,4 @@
-// Seeded layers with the demand of their blocks, and the slow sum of peaks, for tests of placement for
-// placement.
+// Seeded layers with the demand of their blocks, and the slow sum of peaks.
 #pragma once
 
 #include <algorithm>
