@@ -22,7 +22,7 @@ void parallel_for(
     }
   };
   const auto end = static_cast<std::int64_t>(count);
-  if (deal == ParallelDeal::kFixed) {
+  if (deal == ParallelDeal::kFixed) {  // NOLINT(bugprone-branch-clone): their schedules differ
 #pragma omp parallel for schedule(static) num_threads(num_threads)
     for (std::int64_t item = 0; item < end; ++item) {
       run(item);

@@ -92,7 +92,7 @@ TEST(ShuffleCheck, SaysWhichTransportIsUsedAndWhy) {
   ) << automatic.out;
   const Outcome unknown = run(1, std::string("--ep 1 --transport smoke") + kSizes);
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_TRUE(contains(unknown.err, "--transport smoke: expected mpi, nccl or auto"));
+  EXPECT_TRUE(contains(unknown.err, "--transport is 'smoke', expected mpi|nccl|auto"));
 }
 
 TEST(ShuffleCheck, PerLayerSaysWhichLayersHaveMoved) {
