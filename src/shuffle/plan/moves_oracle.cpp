@@ -70,7 +70,7 @@ std::string find_gap_in_slot(
   for (const KindId kind : ids<KindId>(layout.kinds.size())) {
     for (const OwnedRange& range : layout.owners(layer, kind, slot)) {
       const TargetTensor tensor{range.rank, layer, kind, slot};
-      const std::string gap = find_gap(range, arriving[tensor], tensor, layout);
+      std::string gap = find_gap(range, arriving[tensor], tensor, layout);
       if (!gap.empty()) {
         return gap;
       }
@@ -124,7 +124,7 @@ std::string find_moves_fault(
       if (old_placement.layers[layer][expert] == slot) {
         continue;
       }
-      const std::string gap = find_gap_in_slot(layer, slot, arriving, layout);
+      std::string gap = find_gap_in_slot(layer, slot, arriving, layout);
       if (!gap.empty()) {
         return gap;
       }
