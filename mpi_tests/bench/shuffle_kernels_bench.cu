@@ -11,7 +11,7 @@
 
 #include "shuffle/engine/device_api.hpp"
 
-namespace routepack {
+namespace routepack::shuffle {
 namespace {
 
 constexpr std::int64_t kBytes = std::int64_t{1} << 30U;
@@ -154,6 +154,6 @@ int run() {
 }
 
 }  // namespace
-}  // namespace routepack
+}  // namespace routepack::shuffle
 
-int main() { return routepack::run(); }
+int main() { return routepack::shuffle::run(); }

@@ -35,7 +35,7 @@ class NcclDevice : public ::testing::Test {
   }
   void SetUp() override {
     const std::string obstacle = find_nccl_obstacle(load_device_libraries());
-    if (all_reduce_min(obstacle.empty() ? 1 : 0, comm_) == 0) {
+    if (comm::all_reduce_min(obstacle.empty() ? 1 : 0, comm_) == 0) {
       GTEST_SKIP() << "a rank cannot use NCCL; this one: " << obstacle;
     }
     choice_ = make_transport(TransportKind::kNccl, MPI_COMM_WORLD);
@@ -76,7 +76,7 @@ class NcclDevice : public ::testing::Test {
     return text;
   }
 
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
   TransportChoice choice_;
 };
 

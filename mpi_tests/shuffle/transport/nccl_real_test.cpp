@@ -19,12 +19,12 @@ class RealNccl : public ::testing::Test {
   [[nodiscard]] bool any_rank_lacks_a_device() const {
     const DeviceValue<int> devices = libraries_.device->num_devices();
     const bool has_one = devices.result == DeviceResult::kSuccess && devices.value > 0;
-    return all_reduce_min(has_one ? 1 : 0, comm_) == 0;
+    return comm::all_reduce_min(has_one ? 1 : 0, comm_) == 0;
   }
   DeviceLibraries libraries_ = load_device_libraries();
   NcclApi& nccl_ = *libraries_.nccl;
   DeviceApi& device_ = *libraries_.device;
-  Communicator comm_{MPI_COMM_WORLD};
+  comm::Communicator comm_{MPI_COMM_WORLD};
 };
 
 TEST_F(RealNccl, LibraryAndHeadersMayWorkTogether) {
