@@ -1,12 +1,14 @@
 // Seeded layers with the demand of their blocks, and the slow sum of peaks.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "placement/aggregate/rank_state.hpp"
+#include "placement/blocks/block_state.hpp"
 #include "placement/make_demand.hpp"
 
 namespace routepack::testing {
@@ -69,6 +71,20 @@ struct Instance {
     sum += *std::max_element(load.begin(), load.end());
   }
   return sum;
+}
+
+// A search's figures are those of the oracle, its slots a permutation, and it is no worse than the
+// start.
+inline void expect_sound(const Instance& instance, const placement::BlockPlacement& result) {
+  const placement::RankOfExpert before = placement::ranks_of(instance.start, instance.ep);
+  const placement::RankOfExpert after = placement::ranks_of(result.slots, instance.ep);
+  ASSERT_EQ(result.sum_before, sum_peaks(instance, before));
+  ASSERT_EQ(result.sum_peaks, sum_peaks(instance, after));
+  EXPECT_LE(result.sum_peaks, result.sum_before);
+  EXPECT_EQ(result.moved_experts, placement::count_moved(before, after));
+  LayerPlacement slots = result.slots;
+  std::sort(slots.begin(), slots.end());
+  EXPECT_EQ(std::adjacent_find(slots.begin(), slots.end()), slots.end());
 }
 
 }  // namespace routepack::testing

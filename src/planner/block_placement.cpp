@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/parallel.hpp"
-#include "comm/agreement.hpp"
 #include "comm/collectives.hpp"
 #include "comm/dealt.hpp"
 #include "placement/blocks/block_annealer.hpp"
@@ -13,8 +11,6 @@
 namespace routepack::planner {
 namespace {
 
-constexpr std::size_t kBlockPadding = 16;
-
 // Of the local samples, at one layer: [E, blocks padded to 16] pairs.
 std::vector<std::uint32_t> sum_layer(
     const WindowSlice& slice, const CellLayout& layout, const Topology& topology, MoeLayer layer
@@ -22,7 +18,7 @@ std::vector<std::uint32_t> sum_layer(
   const auto experts = static_cast<std::size_t>(slice.shape.num_experts);
   const auto layers = static_cast<std::size_t>(slice.shape.num_moe_layers());
   const auto blocks = static_cast<std::size_t>(layout.num_rows * topology.edp());
-  const std::size_t padded = base::round_up(blocks, kBlockPadding);
+  const std::size_t padded = base::round_up(blocks, placement::kBlockLanes);
   // Block-major first: a sample's experts are then added in a stream.
   std::vector<std::uint32_t> by_block(blocks * experts, 0);
   for (std::int64_t local = 0; local < slice.num_local(); ++local) {
@@ -64,28 +60,6 @@ LayerPlacement anneal_blocks(
       .slots;
 }
 
-// Slots of each of the layers.
-std::vector<std::vector<std::uint16_t>> anneal_layers(
-    const std::vector<LayerBlocks>& layers,
-    int num_blocks,
-    const Placement& placement,
-    const Placement* current,
-    const BlockPlacementEffort& effort
-) {
-  std::vector<std::vector<std::uint16_t>> slots(layers.size());
-  base::parallel_for(layers.size(), effort.num_threads, [&](std::size_t at) {
-    const MoeLayer layer = layers[at].layer;
-    const LayerPlacement annealed = anneal_blocks(
-        layers[at], num_blocks, placement.ep, placement.layers[layer],
-        current != nullptr ? &current->layers[layer] : nullptr, effort
-    );
-    for (const SlotId slot : annealed) {
-      slots[at].push_back(static_cast<std::uint16_t>(slot.value()));
-    }
-  });
-  return slots;
-}
-
 }  // namespace
 
 std::vector<LayerBlocks> reduce_block_demand(
@@ -117,8 +91,20 @@ Placement refine_placement(
 ) {
   const std::vector<LayerBlocks> mine = reduce_block_demand(slice, layout, topology, comm);
   const int num_blocks = layout.num_rows * topology.edp();
-  const std::vector<std::vector<std::uint16_t>> slots = comm::agree_on(
-      [&] { return anneal_layers(mine, num_blocks, placement, current, effort); }, comm
+  std::vector<std::vector<std::uint16_t>> slots(mine.size());
+  comm::for_each_dealt(
+      placement.layers.size(), effort.num_threads,
+      [&](std::size_t position, std::size_t item) {
+        const MoeLayer layer{item};
+        const LayerPlacement annealed = anneal_blocks(
+            mine[position], num_blocks, placement.ep, placement.layers[layer],
+            current != nullptr ? &current->layers[layer] : nullptr, effort
+        );
+        for (const SlotId slot : annealed) {
+          slots[position].push_back(static_cast<std::uint16_t>(slot.value()));
+        }
+      },
+      comm
   );
   const std::vector<std::vector<std::uint16_t>> all =
       comm::gather_dealt(placement.layers.size(), slots, comm);

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/parallel.hpp"
-#include "comm/agreement.hpp"
 #include "comm/dealt.hpp"
 #include "placement/moving/priced_search.hpp"
 #include "planner/budget.hpp"
@@ -203,13 +201,9 @@ std::int64_t LayoutMigration::price_at(std::int64_t moved) const {
 // Collective. visit(blocks, ways) for the layers of this rank; errors are agreed on.
 template <class Visit>
 void LayoutMigration::for_each_layer(const Visit& visit) {
-  comm::agree_on(
-      [&] {
-        base::parallel_for(blocks_.size(), num_threads_, [&](std::size_t at) {
-          visit(blocks_[at], mine_[at]);
-        });
-      },
-      comm_
+  comm::for_each_dealt(
+      all_.size(), num_threads_,
+      [&](std::size_t position, std::size_t) { visit(blocks_[position], mine_[position]); }, comm_
   );
 }
 

@@ -2,7 +2,6 @@
 #include "planner/planner.hpp"
 
 #include <fmt/format.h>
-#include <span>
 
 #include "comm/agreement.hpp"
 #include "comm/collectives.hpp"

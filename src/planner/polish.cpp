@@ -12,7 +12,9 @@ namespace {
 
 // Shard of every block: a partition with equal counts.
 std::vector<std::vector<BlockId>> partition_blocks(
-    const objective::SearchProblem& problem, const objective::SearchState& state
+    const objective::SearchProblem& problem,
+    const objective::SearchState& state,
+    const domain::Tuning::Aggregate& tuning
 ) {
   std::vector<std::int64_t> cost;
   std::vector<std::int32_t> current;
@@ -22,7 +24,7 @@ std::vector<std::vector<BlockId>> partition_blocks(
   }
   const int edp = problem.topology.edp();
   const std::vector<std::int32_t> shards =
-      placement::partition_evenly(cost, current, edp, {}, {0, random::Purpose::kPlacement, 0});
+      placement::partition_evenly(cost, current, edp, tuning, {0, random::Purpose::kPlacement, 0});
   std::vector<std::vector<BlockId>> blocks_of_shard(static_cast<std::size_t>(edp));
   for (const BlockId block : ids<BlockId>(problem.num_blocks())) {
     blocks_of_shard[static_cast<std::size_t>(shards[block.offset()])].push_back(block);
@@ -112,13 +114,17 @@ CellLayout deal_rows(const objective::SearchProblem& problem, const CellLayout& 
 
 }  // namespace
 
-CellLayout deal_blocks(const objective::SearchProblem& problem, const CellLayout& layout) {
+CellLayout deal_blocks(
+    const objective::SearchProblem& problem,
+    const CellLayout& layout,
+    const domain::Tuning::Aggregate& tuning
+) {
   if (problem.rules.equal_slots) {
     return deal_rows(problem, layout);
   }
   const objective::SearchState state(problem, layout, SimdLevel::kPortable);
   const std::vector<BlockId> target =
-      order_blocks(problem, state, partition_blocks(problem, state));
+      order_blocks(problem, state, partition_blocks(problem, state, tuning));
   const int per_block = problem.topology.dp_per_shard();
   CellLayout dealt = layout;
   for (const BlockId block : ids<BlockId>(problem.num_blocks())) {

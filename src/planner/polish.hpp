@@ -1,6 +1,7 @@
 // The last touch: which shard and row each block gets. Costs of blocks do not change.
 #pragma once
 
+#include "domain/tuning.hpp"
 #include "objective/search_problem.hpp"
 #include "routepack/layout.hpp"
 
@@ -12,7 +13,9 @@ namespace routepack::planner {
 // Where DP slots hold equal numbers of samples, blocks stay in their shards and slots keep their
 // samples.
 [[nodiscard]] CellLayout deal_blocks(
-    const objective::SearchProblem& problem, const CellLayout& layout
+    const objective::SearchProblem& problem,
+    const CellLayout& layout,
+    const domain::Tuning::Aggregate& tuning = {}
 );
 
 }  // namespace routepack::planner

@@ -201,7 +201,9 @@ std::optional<SearchOutput> look_at_all(const PlanContext& plan, const comm::Com
   }
   SearchOutput output;
   output.placement = std::move(best->placement);
-  output.layout = deal_blocks(place(plan, node, output.placement)->problem(), best->layout);
+  output.layout = deal_blocks(
+      place(plan, node, output.placement)->problem(), best->layout, plan.tuning().aggregate
+  );
   output.search = plan.options.search;
   output.ended = SearchEnd::kProved;
   output.enumerated = true;
@@ -253,7 +255,7 @@ SearchOutput conclude(
   const objective::SearchProblem& problem = best.placed->problem();
   SearchOutput output;
   output.placement = best.placement();
-  output.layout = deal_blocks(problem, best.layout);
+  output.layout = deal_blocks(problem, best.layout, context.plan.tuning().aggregate);
   output.search = budget.search();
   output.search.num_sweeps = population.sweeps_done();
   // Where all plans cost the same, any is the best.

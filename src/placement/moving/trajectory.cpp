@@ -122,6 +122,17 @@ std::vector<std::uint32_t> block_peaks(const BlockState& state) {
   return peaks;
 }
 
+// Appends a descent's swaps to a path that has come to such an objective and so many moved experts.
+void append_swaps(
+    const BlockDescent& descent, std::int64_t objective, std::int64_t moved, SwapPath& path
+) {
+  for (const PricedSwap& swap : descent.swaps()) {
+    objective += swap.sum_change;
+    moved += swap.moves;
+    path.push_back({swap.out, swap.in, objective, moved});
+  }
+}
+
 // Swaps of a falling price, each round asking for a little less than the one before. `gain`: what
 // the free placement saves; prices worth looking at lie below all of it and above a small part of
 // an expert's mean share.
@@ -134,19 +145,14 @@ SwapPath follow_prices(
     SimdLevel simd
 ) {
   BlockDescent descent{demand, home, ep, {home}, simd};
-  std::int64_t objective = descent.sum_peaks();
+  const std::int64_t objective = descent.sum_peaks();
   const std::int64_t last = gain / (32 * std::ssize(home.values()));
   for (std::int64_t price = gain; price > last; price = price * 3 / 4) {
     descent.set_price(price);
     descent.descend(passes);
   }
   SwapPath path;
-  std::int64_t moved = 0;
-  for (const PricedSwap& swap : descent.swaps()) {
-    objective += swap.sum_change;
-    moved += swap.moves;
-    path.push_back({swap.out, swap.in, objective, moved});
-  }
+  append_swaps(descent, objective, 0, path);
   return path;
 }
 
@@ -162,18 +168,14 @@ SwapPath follow_free(
 ) {
   BlockDescent descent{demand, free, ep, {home}, simd};
   SwapPath path = path_to(demand, home, free, ep);
-  std::int64_t objective = descent.sum_peaks();
-  std::int64_t moved = descent.moved();
+  const std::int64_t objective = descent.sum_peaks();
+  const std::int64_t moved = descent.moved();
   for (std::int64_t price = gain / (32 * std::ssize(home.values())); price < gain;
        price = price * 4 / 3 + 1) {
     descent.set_price(price);
     descent.descend(passes);
   }
-  for (const PricedSwap& swap : descent.swaps()) {
-    objective += swap.sum_change;
-    moved += swap.moves;
-    path.push_back({swap.out, swap.in, objective, moved});
-  }
+  append_swaps(descent, objective, moved, path);
   return path;
 }
 
